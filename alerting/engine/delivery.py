@@ -132,7 +132,8 @@ class DeliveryAttempt:
         """Whether later messages about the alert change the message, which this attempt posts or changes."""
         if not self.has_message or self.notification.alert_id is None:
             return False
-        return CHANNELS[ChannelType(str(self.notification.channel))].changes_messages(self.channel_fields)
+        changes = CHANNELS[ChannelType(str(self.notification.channel))].changes_messages
+        return changes is not None and changes(self.channel_fields)
 
 
 class Batch(NamedTuple):

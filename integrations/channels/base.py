@@ -139,8 +139,9 @@ class Channel(FieldSet):
     configurations with the same `identity` have the same receiver, however their fields are spelled.
     `keeps_state`: the service tracks alerts itself, with every configuration; `tracks_alerts`: with a
     configuration. `longest_attempt` limits the time of an attempt. `changes_messages`: whether the later
-    messages of an alert change the message of its opening, with a configuration. `shows_report`: whether a
-    message with a report is sent whole, with a configuration; None if its messages are no long texts.
+    messages of an alert change the message of its opening, with a configuration; None if they never do.
+    `shows_report`: whether a message with a report is sent whole, with a configuration; None if its messages
+    are no long texts.
     """
 
     type: ChannelType
@@ -155,7 +156,7 @@ class Channel(FieldSet):
     longest_attempt: timedelta = timedelta(seconds=15)
     place_field: str | None = None
     place_mark: str = ""
-    changes_messages: Callable[[Mapping[str, str]], bool] = lambda _: False
+    changes_messages: Callable[[Mapping[str, str]], bool] | None = None
     tracks_alerts: Callable[[Mapping[str, str]], bool] = lambda _: False
     shows_report: Callable[[Mapping[str, str], Message], bool] | None = None
     missing_code: ErrorCode = ErrorCode.MISSING_ATTRIBUTE

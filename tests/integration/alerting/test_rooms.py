@@ -25,4 +25,4 @@ def test_a_decision_enters_few_rooms(project: Project, outside: Outside) -> None
     with Rooms() as rooms:
         begun = list(delivery.decide(claimed, now=START))
     assert len(begun) == 1
-    assert len(rooms.stays) <= 21, str(rooms)
+    assert len(rooms.stays) <= 18, str(rooms)
