@@ -1,14 +1,14 @@
 """The ledger: what claims, decisions, outcomes and changes of alerts read and write.
 
-The bookkeeping of delivery is written once, against `Ledger`: `engine.claims`, `delivery`, and the services
-of incidents, notifications, addresses and destinations. `postgresql` has the statements. `memory` has the
-same rules without SQL, for the simulation. Each call reads or writes a set.
+The bookkeeping of evaluation and delivery is written once, against `Ledger`: `engine.claims`, `delivery`, and
+the services of alerts, incidents, notifications, addresses and destinations. `postgresql` has the statements.
+`memory` has the same rules without SQL, for the simulation. Each call reads or writes a set.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
 from alerting.configs.models import NotificationSetting
@@ -23,8 +23,10 @@ from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert, Incident
 from alerting.incidents.store import IncidentMessage, Member
 from alerting.incidents.topology import FleetUnit, FleetUnits, OpenedAlert, Picture
+from events.log.changes import NewEvent
 from integrations.choices import ChannelType
 from integrations.messages import Message
+from opsapi.api.principal import Actor
 from opsapi.encryption import CannotDecryptError
 
 HEALTH = [field.name for field in fields(Health)]
@@ -91,6 +93,16 @@ class EarlierMessages:
 
     handle: str | None = None
     acknowledged: datetime | None = None
+
+
+class AlertClosing(NamedTuple):
+    """The end of an alert: its incident, its last value if that is known, its time, and when it was known."""
+
+    alert_id: str
+    incident_id: str | None
+    value: float | None
+    at: datetime
+    known: datetime
 
 
 class IncidentLedger(Protocol):
@@ -343,3 +355,41 @@ class Ledger(IncidentLedger, Protocol):
 
     def changes_become(self, part: str, incidents: Sequence[Incident], *, now: datetime) -> None:
         """Give the messages about changes of incidents that wait another part, created and due now."""
+
+    # --- alerts ---------------------------------------------------------------------------------------
+
+    def shortest_delays(self, config_ids: Collection[str], /) -> Mapping[str, timedelta]:
+        """Return the shortest delay of each configuration with notifications, by configuration."""
+
+    def alerts_start(self, alerts: Sequence[Alert], /) -> set[str]:
+        """Insert alerts, except on targets with an active alert of their configuration.
+
+        Return the ids of the alerts that exist now.
+        """
+
+    def alerts_lock(self, ids: Collection[str], /) -> list[Alert]:
+        """Lock alerts in the order of their ids, and return them."""
+
+    def values_keep(self, values: Mapping[str, tuple[float | None, datetime]], /) -> None:
+        """Write the current value of each alert, with its time."""
+
+    def over_keep(self, over: Mapping[str, tuple[datetime | None, datetime]], /) -> None:
+        """Write when the condition of each alert ended according to a late report, with the time of that."""
+
+    def alerts_set_open(self, ids: Collection[str], /, *, now: datetime) -> None:
+        """Write that alerts open now, each as an incident by itself."""
+
+    def alerts_set_closed(self, closings: Sequence[AlertClosing], /) -> None:
+        """Write that alerts are closed."""
+
+    def alerts_set_cancelled(self, ids: Collection[str], /, *, now: datetime) -> None:
+        """Write that alerts are cancelled now."""
+
+    def alerts_delete(self, ids: Collection[str], /) -> None:
+        """Delete alerts to which nothing refers."""
+
+    def signals_wait(self, alert: Alert, /, *, done: Collection[int]) -> bool:
+        """Whether a signal from before the end of the alert's delay waits, without the signals `done`."""
+
+    def events_record(self, *, events: Iterable[tuple[str, NewEvent]], actor: Actor, now: datetime) -> None:
+        """Record events, each with its project."""

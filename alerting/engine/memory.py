@@ -32,6 +32,7 @@ from alerting.engine.leases import (
 )
 from alerting.engine.ledger import (
     NOTIFIED,
+    AlertClosing,
     DestinationConfigs,
     EarlierMessages,
     NamedDestination,
@@ -42,7 +43,7 @@ from alerting.engine.models import LONGEST_RECIPIENT, Notification, Notification
 from alerting.engine.queues import LONGEST_PAUSE
 from alerting.engine.rules import SameDestination, SentMessages, not_retried
 from alerting.engine.schedule import is_sent
-from alerting.incidents.choices import AlertStatus
+from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.fleet_units import named_units
 from alerting.incidents.models import Alert, Incident
 from alerting.incidents.store import IncidentMessage, Member
@@ -55,9 +56,11 @@ from alerting.incidents.topology import (
     deciding_units,
 )
 from alerting.reasons import AttemptFailure, NotificationReason
+from events.log.changes import NewEvent
 from events.types import Severity
 from integrations.choices import ENDS, OPEN_KINDS, MessageKind
 from integrations.messages import Message
+from opsapi.api.principal import Actor
 from opsapi.clock import AHEAD
 from opsapi.outbound.errors import NO_ANSWER
 
@@ -107,14 +110,14 @@ class MemoryIncidents(Generic[AnyAlert]):
         if alert.incident_id:
             self.members[alert.incident_id, alert.status][alert.id] = alert
 
-    def end_alert(self, alert_id: str, status: AlertStatus, *, now: datetime) -> AnyAlert:
-        """End an alert and return it."""
+    def change_alert(self, alert_id: str, **columns: Any) -> None:
+        """Change columns of an alert."""
         alert = self.stored_alerts[alert_id]
         self._forget_member(alert.incident_id, alert)
-        alert.status, alert.resolved = status.value, now
+        for name, value in columns.items():
+            setattr(alert, name, value)
         if alert.incident_id:
             self.members[alert.incident_id, alert.status][alert_id] = alert
-        return alert
 
     def members_with(self, status: AlertStatus, incident_id: str | None) -> Collection[AnyAlert]:
         """Return the alerts of an incident with a status."""
@@ -754,6 +757,58 @@ class MemoryLedger(MemoryIncidents[Any]):
             and row.lease_token is None
         }
 
+    # --- alerts ---------------------------------------------------------------------------------------
+
+    def shortest_delays(self, config_ids: Collection[str], /) -> Mapping[str, timedelta]:
+        settings = self.settings_of_configs(config_ids)
+        return {name: min(setting.delay for setting in some) for name, some in settings.items()}
+
+    def alerts_start(self, alerts: Sequence[Alert], /) -> set[str]:
+        active = {_target(alert) for alert in self.stored_alerts.values() if alert.status in ACTIVE}
+        for alert in alerts:
+            if alert.id not in self.stored_alerts and _target(alert) not in active:
+                active.add(_target(alert))
+                self.add_alert(alert)
+        return {alert.id for alert in alerts if alert.id in self.stored_alerts}
+
+    def alerts_lock(self, ids: Collection[str], /) -> list[Alert]:
+        return [copied(self.stored_alerts[name]) for name in sorted(ids) if name in self.stored_alerts]
+
+    def values_keep(self, values: Mapping[str, tuple[float | None, datetime]], /) -> None:
+        for name, (value, at) in values.items():
+            self.change_alert(name, current_value=value, updated=at)
+
+    def over_keep(self, over: Mapping[str, tuple[datetime | None, datetime]], /) -> None:
+        for name, (ended, at) in over.items():
+            self.change_alert(name, over=ended, updated=at)
+
+    def alerts_set_open(self, ids: Collection[str], /, *, now: datetime) -> None:
+        for name in ids:
+            self.change_alert(name, status=_OPEN, updated=now, incident_id=name)
+
+    def alerts_set_closed(self, closings: Sequence[AlertClosing], /) -> None:
+        for name, incident_id, value, at, known in closings:
+            last = self.stored_alerts[name].current_value if value is None else value
+            closed: dict[str, Any] = {"status": AlertStatus.CLOSED.value, "over": None}
+            times = {"resolved": at, "updated": known}
+            self.change_alert(name, **closed, **times, incident_id=incident_id, current_value=last)
+
+    def alerts_set_cancelled(self, ids: Collection[str], /, *, now: datetime) -> None:
+        for name in ids:
+            self.change_alert(name, status=AlertStatus.CANCELLED.value, resolved=now, updated=now)
+
+    def alerts_delete(self, ids: Collection[str], /) -> None:
+        for name in ids:
+            alert = self.stored_alerts.pop(name)
+            self._forget_member(alert.incident_id, alert)
+
+    def signals_wait(self, alert: Alert, /, *, done: Collection[int]) -> bool:
+        """No signal waits: each is evaluated when it arrives."""
+        return False
+
+    def events_record(self, *, events: Iterable[tuple[str, NewEvent]], actor: Actor, now: datetime) -> None:
+        """Record nothing: nobody reads the events."""
+
     # --- incidents ------------------------------------------------------------------------------------
 
     def settings_of_configs(
@@ -803,6 +858,11 @@ class MemoryLedger(MemoryIncidents[Any]):
         for row in self._messages(incidents):
             if row.is_change:
                 row.part, row.created, row.due = part, now, now
+
+
+def _target(alert: Alert) -> tuple[str, str, str]:
+    """A configuration has at most one active alert on a target."""
+    return alert.config_id, alert.group_id, alert.target_key
 
 
 def _notified(row: Notification) -> Notified:

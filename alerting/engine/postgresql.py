@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Subquery
 
-from alerting.configs.store import settings_of
+from alerting.configs.store import settings_of, shortest_delays
 from alerting.destinations import changes as destinations
 from alerting.engine import leases
 from alerting.engine import schedule as notifications
@@ -24,6 +24,7 @@ from alerting.engine.store import (
     notified_receivers,
     sent_messages,
 )
+from alerting.incidents import alert_writes
 from alerting.incidents.fleet_units import alert_units, fleets_around, labels_of_a_part
 from alerting.incidents.grouping import (
     alerts_join,
@@ -42,6 +43,7 @@ from alerting.incidents.grouping import (
 from alerting.incidents.models import Alert
 from alerting.incidents.store import incident_rows, last_pictures, members_lock, newest_picture_at
 from alerting.reasons import HOLDING_BACK
+from events.log.changes import groups_events_record
 from opsapi.postgresql.faults import is_transient
 from opsapi.sql import execute, fetch_rows
 
@@ -134,6 +136,18 @@ class PostgresqlLedger:
     messages_wait = staticmethod(messages_wait)
     due_at = staticmethod(due_at)
     changes_become = staticmethod(changes_become)
+
+    shortest_delays = staticmethod(shortest_delays)
+    alerts_start = staticmethod(alert_writes.alerts_start)
+    alerts_lock = staticmethod(alert_writes.alerts_lock)
+    values_keep = staticmethod(alert_writes.values_keep)
+    over_keep = staticmethod(alert_writes.over_keep)
+    alerts_set_open = staticmethod(alert_writes.alerts_set_open)
+    alerts_set_closed = staticmethod(alert_writes.alerts_set_closed)
+    alerts_set_cancelled = staticmethod(alert_writes.alerts_set_cancelled)
+    alerts_delete = staticmethod(alert_writes.alerts_delete)
+    signals_wait = staticmethod(alert_writes.signals_wait)
+    events_record = staticmethod(groups_events_record)
 
     @staticmethod
     def transaction(*, savepoint: bool = True) -> AbstractContextManager[Any]:

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 
 from accesslist.changes import acting
 from accesslist.locks import scopes_lock_shared
-from alerting.configs.store import shortest_delays
+from alerting.engine.ledger import AlertClosing, Ledger
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.schedule import schedule_acknowledged
 from alerting.engine.transition import ConfigView
@@ -19,11 +19,10 @@ from alerting.incidents.grouping import ends_schedule, openings_schedule
 from alerting.incidents.models import Alert
 from alerting.incidents.rules import Acknowledgement, acknowledged
 from alerting.incidents.store import alert_acknowledgement, current_value, incident_of, of_incident
-from automation.models import Host
-from events.choices import DiffType, SignalKind, Work
+from events.choices import DiffType, Work
 from events.diffs import diff
 from events.facts import EventFacts
-from events.log.changes import NewEvent, events_record, groups_events_record
+from events.log.changes import NewEvent
 from events.models import Signal
 from events.outbox.changes import wake_workers
 from events.types import EventType, closing_type
@@ -33,10 +32,8 @@ from opsapi.api.errors import ApiError, BadField, get_or_404
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import batches
 from opsapi.clock import wire_time
-from opsapi.fields import Among
 from opsapi.ids import derived_id, first_id
 from opsapi.roles import Scope
-from opsapi.sql import execute
 
 ALERT_FACTS = (
     "clusterId",
@@ -115,65 +112,46 @@ class AlertChanges:
 _SignalEvent = tuple[int, NewEvent]
 """An event, and the id of the signal that causes it."""
 
-_KEEP_VALUES = """
-UPDATE alerting_alert AS alert SET current_value = seen.value, updated = seen.at
-  FROM unnest(%(ids)s::text[], %(values)s::float8[], %(at)s::timestamptz[]) AS seen(id, value, at)
- WHERE alert.id = seen.id
-"""
-_KEEP_OVER = """
-UPDATE alerting_alert AS alert SET over = seen.over, updated = seen.at
-  FROM unnest(%(ids)s::text[], %(over)s::timestamptz[], %(at)s::timestamptz[]) AS seen(id, over, at)
- WHERE alert.id = seen.id
-"""
-_CLOSE = """
-UPDATE alerting_alert AS alert
-   SET status = 'CLOSED', resolved = ended.at, updated = ended.known, over = NULL,
-       incident_id = ended.incident, current_value = coalesce(ended.value, alert.current_value)
-  FROM unnest(%(ids)s::text[], %(incidents)s::text[], %(values)s::float8[], %(at)s::timestamptz[],
-              %(known)s::timestamptz[]) AS ended(id, incident, value, at, known)
- WHERE alert.id = ended.id
-"""
 
-
-@transaction.atomic(savepoint=False)
-def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> None:
+def alerts_change(
+    *, changes: AlertChanges, group_id: str, now: datetime, ledger: Ledger = POSTGRESQL
+) -> None:
     """Write the changes, and record their events in the order of the signals.
 
     An alert starts as TRACKING, or OPEN if no notification is delayed. An alert that another worker has
     started in the meantime stays as it is. An alert that ends before its delay has passed never opens and
     leaves no event.
     """
-    events: list[_SignalEvent] = []
-    for starts in batches(changes.starts, WRITTEN_AT_ONCE):
-        events += _start(starts, group_id, now)
-    ending = []
-    # Locked in the same order as by deliveries. Their delays may have passed since they were read.
-    for ids in batches(sorted({*changes.values, *changes.over, *changes.ends}), WRITTEN_AT_ONCE):
-        locked = Alert.objects.filter(Among("id", ids)).order_by("id").select_for_update()
-        ending += [alert for alert in locked if alert.id in changes.ends]
-    # Alerts that open only now are notified in the order of their ends.
-    ending.sort(key=lambda alert: changes.ends[alert.id].signal.pk)
-    _keep_values(changes.values)
-    _keep_over(changes.over)
-    for alert in ending:
-        alert.current_value = changes.values.get(alert.id, (alert.current_value,))[0]
-    for alerts in batches(ending, WRITTEN_AT_ONCE):
-        events += _close(alerts, changes.ends, now)
-    events.sort(key=lambda pair: pair[0])
-    events_record(events=[event for _, event in events], actor=SYSTEM, now=now, group_id=group_id)
+    with ledger.transaction(savepoint=False):
+        events: list[_SignalEvent] = []
+        for starts in batches(changes.starts, WRITTEN_AT_ONCE):
+            events += _start(starts, group_id, now, ledger)
+        ending = []
+        # Locked in the same order as by deliveries. Their delays may have passed since they were read.
+        for ids in batches(sorted({*changes.values, *changes.over, *changes.ends}), WRITTEN_AT_ONCE):
+            ending += [alert for alert in ledger.alerts_lock(ids) if alert.id in changes.ends]
+        # Alerts that open only now are notified in the order of their ends.
+        ending.sort(key=lambda alert: changes.ends[alert.id].signal.pk)
+        ledger.values_keep(changes.values)
+        ledger.over_keep(changes.over)
+        for alert in ending:
+            alert.current_value = changes.values.get(alert.id, (alert.current_value,))[0]
+        for alerts in batches(ending, WRITTEN_AT_ONCE):
+            events += _close(alerts, changes.ends, now, ledger)
+        events.sort(key=lambda pair: pair[0])
+        ledger.events_record(events=[(group_id, event) for _, event in events], actor=SYSTEM, now=now)
 
 
-def _start(starts: Sequence[NewAlert], group_id: str, now: datetime) -> list[_SignalEvent]:
-    delays = shortest_delays({start.config.id for start in starts})
+def _start(starts: Sequence[NewAlert], group_id: str, now: datetime, ledger: Ledger) -> list[_SignalEvent]:
+    delays = ledger.shortest_delays({start.config.id for start in starts})
     rows = [_row(start, group_id, delays.get(start.config.id, timedelta()), now) for start in starts]
-    Alert.objects.bulk_create(rows, ignore_conflicts=True)
-    begun = set(Alert.objects.filter(Among("id", [row.id for row in rows])).values_list("id", flat=True))
+    begun = ledger.alerts_start(rows)
     opened = [
         (start.signal.pk, row)
         for start, row in zip(starts, rows, strict=True)
         if row.id in begun and row.status == AlertStatus.OPEN.value
     ]
-    openings_schedule(alerts=[row for _, row in opened], ledger=POSTGRESQL)
+    openings_schedule(alerts=[row for _, row in opened], ledger=ledger)
     return [(signal, _opened_event(row)) for signal, row in opened]
 
 
@@ -209,30 +187,20 @@ def _row(new_alert: NewAlert, group_id: str, delay: timedelta, now: datetime) ->
     )
 
 
-def _keep_values(values: Mapping[str, tuple[float | None, datetime]]) -> None:
-    if values:
-        numbers, moments = zip(*values.values(), strict=True)
-        execute(_KEEP_VALUES, {"ids": list(values), "values": list(numbers), "at": list(moments)})
-
-
-def _keep_over(over: Mapping[str, tuple[datetime | None, datetime]]) -> None:
-    if over:
-        times, moments = zip(*over.values(), strict=True)
-        execute(_KEEP_OVER, {"ids": list(over), "over": list(times), "at": list(moments)})
-
-
-def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd], now: datetime) -> list[_SignalEvent]:
+def _close(
+    alerts: Sequence[Alert], ends: Mapping[str, AlertEnd], now: datetime, ledger: Ledger
+) -> list[_SignalEvent]:
     events: list[_SignalEvent] = []
-    late = [alert for alert in alerts if _outlasted_its_delay(alert, ends[alert.id])]
+    late = [alert for alert in alerts if _outlasted_its_delay(alert, ends[alert.id], ledger)]
     for alert in late:
         signal = ends[alert.id].signal
         alert.status, alert.incident_id = AlertStatus.OPEN.value, alert.id
         alert.updated = _arrival(signal, alert.opens, now) if signal.observed else alert.opens
         events.append((ends[alert.id].signal.pk, _opened_event(alert)))
-    openings_schedule(alerts=late, ledger=POSTGRESQL)
+    openings_schedule(alerts=late, ledger=ledger)
     unknown = {alert.id for alert in alerts if alert.late and alert.status == AlertStatus.TRACKING.value}
     if unknown:  # Users have not seen these alerts, and nothing refers to them.
-        Alert.objects.filter(Among("id", unknown)).delete()
+        ledger.alerts_delete(unknown)
         alerts = [alert for alert in alerts if alert.id not in unknown]
     for alert in alerts:
         end = ends[alert.id]
@@ -240,39 +208,38 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd], now: datetime)
             alert.current_value = end.value
         if event := _closed_event(alert):
             events.append((end.signal.pk, replace(event, happened=end.at)))
-    ended = [ends[alert.id] for alert in alerts]
     known = {alert.id: _arrival(ends[alert.id].signal, ends[alert.id].at, now) for alert in alerts}
-    values: Mapping[str, Any] = {
-        "ids": list(known),
-        "incidents": [alert.incident_id for alert in alerts],
-        "values": [end.value for end in ended],
-        "at": [end.at for end in ended],
-        "known": list(known.values()),
-    }
-    execute(_CLOSE, values)
-    ends_schedule(alerts=alerts, at=known, kind=MessageKind.CLOSE, ledger=POSTGRESQL)
+    ledger.alerts_set_closed(
+        [
+            AlertClosing(alert.id, alert.incident_id, end.value, end.at, known[alert.id])
+            for alert in alerts
+            for end in [ends[alert.id]]
+        ]
+    )
+    ends_schedule(alerts=alerts, at=known, kind=MessageKind.CLOSE, ledger=ledger)
     return events
 
 
-@transaction.atomic(savepoint=False)
-def alerts_close_over(*, alerts: Sequence[Alert], group_id: str, now: datetime) -> None:
+def alerts_close_over(
+    *, alerts: Sequence[Alert], group_id: str, now: datetime, ledger: Ledger = POSTGRESQL
+) -> None:
     """Close the locked alerts of a project that are over according to late reports."""
     by_none = Signal(id=0, group_id=group_id, created=now)
     ends = {alert.id: AlertEnd(signal=by_none, at=alert.over) for alert in alerts if alert.over}
-    events = _close([alert for alert in alerts if alert.id in ends], ends, now)
-    events_record(events=[event for _, event in events], actor=SYSTEM, now=now, group_id=group_id)
+    with ledger.transaction(savepoint=False):
+        events = _close([alert for alert in alerts if alert.id in ends], ends, now, ledger)
+        ledger.events_record(events=[(group_id, event) for _, event in events], actor=SYSTEM, now=now)
 
 
-@transaction.atomic(savepoint=False)
-def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
+def alerts_open(*, alerts: Sequence[Alert], now: datetime, ledger: Ledger = POSTGRESQL) -> None:
     """Open alerts whose shortest delay has passed, and schedule their notifications."""
     for alert in alerts:
         alert.status, alert.updated, alert.incident_id = AlertStatus.OPEN.value, now, alert.id
-    opened = Alert.objects.filter(Among("id", [alert.id for alert in alerts]))
-    opened.update(status=AlertStatus.OPEN.value, updated=now, incident_id=F("id"))
-    events = [(alert.group_id, _opened_event(alert)) for alert in alerts]
-    groups_events_record(events=events, actor=SYSTEM, now=now)
-    openings_schedule(alerts=alerts, ledger=POSTGRESQL)
+    with ledger.transaction(savepoint=False):
+        ledger.alerts_set_open([alert.id for alert in alerts], now=now)
+        events = [(alert.group_id, _opened_event(alert)) for alert in alerts]
+        ledger.events_record(events=events, actor=SYSTEM, now=now)
+        openings_schedule(alerts=alerts, ledger=ledger)
 
 
 @transaction.atomic
@@ -294,48 +261,32 @@ def alerts_cancel(*, alerts: QuerySet[Alert], actor: Actor, now: datetime) -> No
     """Cancel the active alerts, because their configuration or target was removed by `actor`."""
     active = alerts.filter(status__in=ACTIVE)
     for ending in batches(active.select_for_update().order_by("id")):
-        _cancel(ending, actor, now)
+        locked_alerts_cancel(alerts=ending, actor=actor, now=now)
 
 
-def _cancel(ending: Sequence[Alert], actor: Actor, now: datetime) -> None:
-    Alert.objects.filter(Among("id", [alert.id for alert in ending])).update(
-        status=AlertStatus.CANCELLED.value, resolved=now, updated=now
-    )
-    were_open = [alert for alert in ending if alert.status == AlertStatus.OPEN.value]
+def locked_alerts_cancel(
+    *, alerts: Sequence[Alert], actor: Actor, now: datetime, ledger: Ledger = POSTGRESQL
+) -> None:
+    """Cancel locked active alerts, as `alerts_cancel`, in the transaction of the caller."""
+    ledger.alerts_set_cancelled([alert.id for alert in alerts], now=now)
+    were_open = [alert for alert in alerts if alert.status == AlertStatus.OPEN.value]
     events = [(alert.group_id, _event(alert, EventType.ALERT_CANCELLED_AUDIT)) for alert in were_open]
-    groups_events_record(events=events, actor=actor, now=now)
-    ends_schedule(
-        alerts=ending, at={alert.id: now for alert in ending}, kind=MessageKind.CANCEL, ledger=POSTGRESQL
-    )
+    ledger.events_record(events=events, actor=actor, now=now)
+    ends = dict.fromkeys((alert.id for alert in alerts), now)
+    ends_schedule(alerts=alerts, at=ends, kind=MessageKind.CANCEL, ledger=ledger)
 
 
-def _outlasted_its_delay(alert: Alert, end: AlertEnd) -> bool:
+def _outlasted_its_delay(alert: Alert, end: AlertEnd, ledger: Ledger) -> bool:
     """Whether the alert should have opened before it ended, but no worker opened it in time.
 
     False if a signal from before that moment still waits, for example while a changed configuration is
-    compared with the current state: that signal may have ended the condition earlier. Late signals concern
-    only hosts of their agent and the replica sets of these hosts, as in `evaluation.open_tracked`.
+    compared with the current state: that signal may have ended the condition earlier.
     """
     if alert.status != AlertStatus.TRACKING.value or alert.opens > end.at or alert.over:
         return False
     if alert.late and alert.opens == end.at:  # The report that ended the wait ended the alert as well.
         return False
-    earlier = Q(observed__lt=alert.opens) | Q(observed=None, created__lt=alert.opens)
-    waiting = Signal.objects.filter(
-        Q(agent_id=None) | Q(agent_id__in=_reporting(alert)),
-        earlier,
-        group_id=alert.group_id,
-        failed=None,
-        held_by=None,
-    )
-    return not waiting.exclude(id__in=end.signals_done).exclude(kind=SignalKind.CONFIG.value).exists()
-
-
-def _reporting(alert: Alert) -> QuerySet[Host, str | None]:
-    """The agents that report the host of an alert, or the members of its replica set."""
-    about = Q(id=alert.facts.get("hostId", "")) | Q(replica_set_name=alert.facts.get("replicaSetName", ""))
-    hosts = Host.objects.filter(about, group_id=alert.group_id).exclude(reported_by=None)
-    return hosts.values_list("reported_by_id", flat=True)
+    return not ledger.signals_wait(alert, done=end.signals_done)
 
 
 def alert_facts(alert: Alert) -> EventFacts:

@@ -267,7 +267,7 @@ class IncidentRun:
         """Let alerts that end leave their incidents; an incident ends with its last open alert."""
         alerts = [alert for alert in subjects if isinstance(alert, DryRunAlert)]
         for alert in alerts:
-            self._ledger.end_alert(alert.id, alert.end_status, now=at)
+            self._ledger.change_alert(alert.id, status=alert.end_status.value, resolved=at)
         kind = MessageKind.CANCEL if any(alert.cancelled for alert in alerts) else MessageKind.CLOSE
         ends = {alert.id: at for alert in alerts}
         left = incidents_leave(alerts=alerts, at=ends, kind=kind, ledger=self._ledger)

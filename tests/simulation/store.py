@@ -1,4 +1,4 @@
-"""The platform in memory: the real claims, decisions, outcomes and schedules over a ledger without SQL."""
+"""The platform in memory: the real alerts, claims, decisions and outcomes over a ledger without SQL."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -6,21 +6,16 @@ from typing import Any
 
 from alerting.configs.matchers import MatchSubject
 from alerting.engine import delivery
-from alerting.engine.claims import claim
 from alerting.engine.memory import MemoryLedger
 from alerting.engine.muting import Muting
 from alerting.engine.rules import Mute
 from alerting.engine.schedule import schedule_acknowledged
-from alerting.incidents.choices import AlertStatus
-from alerting.incidents.grouping import ends_schedule, openings_schedule
 from alerting.incidents.store import incident_views
-from alerting.models import Alert, Destination, MaintenanceWindow, Notification
+from alerting.models import Destination, MaintenanceWindow, Notification
 from alerting.windows.rules import WindowRule, active_rules, muting_rule
-from integrations.channels.outcome import Outcome
-from integrations.choices import MessageKind
 from tests.simulation.plans import Receiver, SimulatedSetting
 from tests.simulation.stores import (
-    new_alert,
+    LedgerStore,
     next_time,
     project_id,
     setting_document,
@@ -29,41 +24,18 @@ from tests.simulation.stores import (
 )
 
 
-class MemoryStore:
+class MemoryStore(LedgerStore):
     """As `tests.simulation.stores.Store` says."""
 
     def __init__(self, ledger: MemoryLedger | None = None) -> None:
-        self.ledger = ledger or MemoryLedger()
+        super().__init__()
+        self.ledger: MemoryLedger = ledger or MemoryLedger()
         self._settings: Sequence[SimulatedSetting] = ()
         self._windows: dict[str, list[WindowRule]] = {}
 
     def prepare(self, settings: Sequence[SimulatedSetting], now: datetime) -> None:
         self._settings = settings
         self.ledger.settings = {row.id: row for row in setting_rows(settings, now)}
-
-    def open(self, project: int, target: str, number: int, now: datetime) -> str:
-        start = new_alert(project, target, number, now)
-        if start.id not in self.ledger.stored_alerts:
-            alert = Alert(
-                id=start.id,
-                group_id=project_id(project),
-                config_id=start.config.id,
-                event_type=start.config.event_type.value,
-                status=AlertStatus.OPEN.value,
-                target_key=target,
-                facts=start.facts,
-                created=now,
-                updated=now,
-                opens=now,
-                incident_id=start.id,
-            )
-            self.ledger.add_alert(alert)
-            openings_schedule(alerts=[alert], ledger=self.ledger)
-        return start.id
-
-    def close(self, alert_id: str, now: datetime) -> None:
-        alert = self.ledger.end_alert(alert_id, AlertStatus.CLOSED, now=now)
-        ends_schedule(alerts=[alert], at={alert_id: now}, kind=MessageKind.CLOSE, ledger=self.ledger)
 
     def acknowledge(self, alert_id: str, until: datetime, now: datetime) -> None:
         alert = self.ledger.stored_alerts[alert_id]
@@ -86,9 +58,6 @@ class MemoryStore:
         document = {**setting_document(self._settings[setting]), "webhookUrl": receiver.url}
         setting_fill(list(self.ledger.settings.values())[setting], setting, document)
 
-    def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
-        return claim(worker=worker, slots=slots, clock=lambda: now, ledger=self.ledger)
-
     def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.DeliveryAttempt]:
         mutes = {row.id: mute for row in claims if (mute := self._mute(row, now))}
         return list(delivery.decide(claims, now=now, muting=Muting(mutes), ledger=self.ledger))
@@ -102,14 +71,8 @@ class MemoryStore:
         active = muting_rule(active_rules(windows, now), MatchSubject(hostname=alert.facts["hostname"]))
         return Mute(active.rule.id, active.until) if active else None
 
-    def record(self, ended: Sequence[tuple[delivery.DeliveryAttempt, Outcome]], now: datetime) -> None:
-        delivery.record(ended, now=now, ledger=self.ledger)
-
     def holds(self, notification: Notification) -> bool:
         return self.ledger.holds(notification)
-
-    def release(self, worker: int, now: datetime) -> None:
-        self.ledger.release_lapsed(now=now, absent={worker})
 
     def next_time(self) -> datetime | None:
         hosts = {host: down.next_try for host, down in self.ledger.down.items()}

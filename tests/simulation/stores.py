@@ -3,12 +3,16 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import count
 from typing import Any, Protocol
 
 from alerting.configs.store import filled, type_of
 from alerting.engine import delivery
+from alerting.engine.claims import claim
+from alerting.engine.ledger import Ledger
 from alerting.engine.transition import ConfigView
-from alerting.incidents.changes import NewAlert
+from alerting.incidents.changes import AlertChanges, AlertEnd, NewAlert, alerts_change, alerts_open
+from alerting.incidents.choices import AlertStatus
 from alerting.models import AlertConfig, Destination, Notification, NotificationSetting
 from events.models import Signal
 from events.types import EventType
@@ -67,6 +71,44 @@ class Store(Protocol):
 
     def place(self, destination: str) -> Destination | None:
         """A destination as it is known."""
+
+
+class LedgerStore:
+    """The steps that are the same over each ledger."""
+
+    ledger: Ledger
+
+    def __init__(self) -> None:
+        self._signals = count()
+
+    def open(self, project: int, target: str, number: int, now: datetime) -> str:
+        """Start the alert, and open it at once if its notifications are delayed."""
+        start = new_alert(project, target, number, now)
+        changes, group_id = AlertChanges(starts=[start]), project_id(project)
+        alerts_change(changes=changes, group_id=group_id, now=now, ledger=self.ledger)
+        alerts = self.ledger.alerts_lock([start.id])
+        tracked = [alert for alert in alerts if alert.status == AlertStatus.TRACKING.value]
+        alerts_open(alerts=tracked, now=now, ledger=self.ledger)
+        return start.id
+
+    def close(self, alert_id: str, now: datetime) -> None:
+        """Close the alert."""
+        group_id = self.ledger.alerts([alert_id])[alert_id].group_id
+        end = AlertEnd(signal=Signal(pk=next(self._signals), created=now), at=now)
+        changes = AlertChanges(ends={alert_id: end})
+        alerts_change(changes=changes, group_id=group_id, now=now, ledger=self.ledger)
+
+    def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
+        """Take in progress."""
+        return claim(worker=worker, slots=slots, clock=lambda: now, ledger=self.ledger)
+
+    def record(self, ended: Sequence[tuple[delivery.DeliveryAttempt, Outcome]], now: datetime) -> None:
+        """Record."""
+        delivery.record(ended, now=now, ledger=self.ledger)
+
+    def release(self, worker: int, now: datetime) -> None:
+        """Release what a worker that died has in progress."""
+        self.ledger.release_lapsed(now=now, absent={worker})
 
 
 def project_id(number: int) -> str:

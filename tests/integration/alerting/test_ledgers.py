@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -19,13 +18,25 @@ from alerting.engine.memory import MemoryLedger
 from alerting.engine.muting import Muting
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.schedule import schedule_acknowledged
-from alerting.incidents.choices import AlertStatus
-from alerting.incidents.grouping import ends_schedule, incidents_ungroup, openings_schedule
+from alerting.engine.transition import ConfigView
+from alerting.incidents.changes import (
+    AlertChanges,
+    AlertEnd,
+    NewAlert,
+    alerts_change,
+    alerts_close_over,
+    alerts_open,
+    locked_alerts_cancel,
+)
+from alerting.incidents.grouping import incidents_ungroup
 from alerting.incidents.store import incident_views
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
 from automation.models import Host
+from events.models import Signal
+from events.types import EventType
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus, MessageKind
+from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.recipients import make_member
@@ -51,6 +62,10 @@ COLUMNS = (
     ),
     *("said_members", "said_root", "silenced_by", "merged_into", "handle", "in_place", "lease_until"),
 )
+ALERT = (
+    *("config_id", "status", "target_key", "incident_id", "current_value", "created", "updated"),
+    *("opens", "late", "over", "resolved", "last_notified"),
+)
 INCIDENT = ("group_id", "config_id", "lead_id", "units", "created", "grown", "ended")
 
 
@@ -60,58 +75,76 @@ class BothLedgers:
 
     config: AlertConfig
     memory: MemoryLedger = field(default_factory=MemoryLedger)
-    alerts: dict[str, Alert] = field(default_factory=dict)
-    """By host."""
+    alerts: dict[str, str] = field(default_factory=dict)
+    """The id of the last alert of each host."""
     numbers: Iterator[int] = field(default_factory=partial(count, 1))
 
     def __post_init__(self) -> None:
         for setting in NotificationSetting.objects.select_related("config"):
             self.memory.settings[setting.id] = setting
         for host in Host.objects.all():
-            [units] = POSTGRESQL.alert_units([self._alert(host, START)]).values()
-            self.memory.hosts[host.group_id][host.id] = units
+            alert = Alert(id="", group_id=host.group_id, facts=facts_of(host))
+            self.memory.hosts[host.group_id][host.id] = POSTGRESQL.alert_units([alert])[""]
 
     def each(self) -> tuple[Ledger, Ledger]:
         return POSTGRESQL, self.memory
 
-    def open(self, hosts: Iterable[str], at: datetime) -> None:
-        rows = [self._alert(Host.objects.get(hostname=name), at) for name in hosts]
-        Alert.objects.bulk_create(rows)
-        for row in rows:
-            self.memory.add_alert(copy(row))
-        for ledger in self.each():
-            openings_schedule(alerts=[copy(row) for row in rows], ledger=ledger)
+    def open(self, hosts: Iterable[str], at: datetime, known: datetime | None = None) -> None:
+        """Start alerts, which open at once if no notification is delayed."""
+        starts = [self._start(Host.objects.get(hostname=name), at, known) for name in hosts]
+        self._change(AlertChanges(starts=starts), at)
+        started = POSTGRESQL.alerts([start.id for start in starts])
+        self.alerts |= {start.target: start.id for start in starts if start.id in started}
 
-    def _alert(self, host: Host, at: datetime) -> Alert:
-        number = f"{next(self.numbers):024x}"
-        row = self.alerts[host.hostname] = Alert(
-            id=number,
-            group_id=self.config.group_id,
-            config_id=self.config.id,
-            event_type="HOST_DOWN",
-            status="OPEN",
-            target_key=host.hostname,
-            facts={
-                "hostId": host.id,
-                "hostname": host.hostname,
-                "port": host.port,
-                "replicaSetName": host.replica_set_name,
-            },
-            created=at,
-            updated=at,
-            opens=at,
-            incident_id=number,
+    def _start(self, host: Host, at: datetime, known: datetime | None) -> NewAlert:
+        return NewAlert(
+            signal=self._signal(at),
+            config=ConfigView(self.config.id, EventType.HOST_DOWN),
+            target=host.hostname,
+            facts=facts_of(host),
+            at=at,
+            known=known,
         )
-        return row
 
-    def close(self, hosts: Iterable[str], at: datetime) -> None:
-        ended = {self.alerts[name].id: at for name in hosts}
-        Alert.objects.filter(id__in=ended).update(status="CLOSED", resolved=at)
-        for name in ended:
-            self.memory.end_alert(name, AlertStatus.CLOSED, now=at)
+    def _signal(self, at: datetime) -> Signal:
+        return Signal(pk=next(self.numbers), created=at, group_id=self.config.group_id)
+
+    def _change(self, changes: AlertChanges, now: datetime) -> None:
         for ledger in self.each():
-            alerts = [copy(alert) for _, alert in sorted(ledger.alerts(ended).items())]
-            ends_schedule(alerts=alerts, at=ended, kind=MessageKind.CLOSE, ledger=ledger)
+            alerts_change(changes=changes, group_id=self.config.group_id, now=now, ledger=ledger)
+
+    def open_due(self, now: datetime) -> None:
+        """Open the alerts whose delay has passed."""
+        for ledger in self.each():
+            alerts = [alert for alert in self._locked(ledger) if alert.status == "TRACKING"]
+            alerts_open(alerts=[alert for alert in alerts if alert.opens <= now], now=now, ledger=ledger)
+
+    def _locked(self, ledger: Ledger) -> list[Alert]:
+        return ledger.alerts_lock(list(self.alerts.values()))
+
+    def value(self, hosts: Iterable[str], value: float, at: datetime) -> None:
+        """Give alerts a new value."""
+        self._change(AlertChanges(values={self.alerts[name]: (value, at) for name in hosts}), at)
+
+    def over(self, hosts: Iterable[str], over: datetime | None, at: datetime) -> None:
+        """Note that alerts ended according to a late report, or have not ended after all."""
+        self._change(AlertChanges(over={self.alerts[name]: (over, at) for name in hosts}), at)
+
+    def close_over(self, now: datetime) -> None:
+        """Close the alerts that ended according to late reports."""
+        for ledger in self.each():
+            alerts = [alert for alert in self._locked(ledger) if alert.over]
+            group_id = self.config.group_id
+            alerts_close_over(alerts=alerts, group_id=group_id, now=now, ledger=ledger)
+
+    def close(self, hosts: Iterable[str], at: datetime, value: float | None = None) -> None:
+        ends = {self.alerts[name]: AlertEnd(signal=self._signal(at), at=at, value=value) for name in hosts}
+        self._change(AlertChanges(ends=ends), at)
+
+    def cancel(self, hosts: Iterable[str], now: datetime) -> None:
+        for ledger in self.each():
+            alerts = ledger.alerts_lock([self.alerts[name] for name in hosts])
+            locked_alerts_cancel(alerts=alerts, actor=SYSTEM, now=now, ledger=ledger)
 
     def acknowledge(self, until: datetime | None, now: datetime) -> None:
         Alert.objects.update(acknowledged_until=until)
@@ -136,8 +169,11 @@ class BothLedgers:
 
     def differences(self) -> list[Any]:
         """The values that differ between the ledgers: the values of PostgreSQL, then the values in memory."""
-        stored = rows_of(Notification.objects.all()) | incidents_of(Incident.objects.all())
-        kept = rows_of(self.memory.rows.values()) | incidents_of(self.memory.stored_incidents.values())
+        stored = rows_of(Notification.objects.all())
+        stored |= values_of(Incident.objects.all(), INCIDENT) | values_of(Alert.objects.all(), ALERT)
+        kept = rows_of(self.memory.rows.values())
+        kept |= values_of(self.memory.stored_incidents.values(), INCIDENT)
+        kept |= values_of(self.memory.stored_alerts.values(), ALERT)
         return sorted(stored.items() - kept.items()) + sorted(kept.items() - stored.items())
 
 
@@ -153,8 +189,17 @@ def rows_of(rows: Iterable[Notification]) -> _Values:
     return values | {(row.id, "place"): str(places[row.sequence]) for row in in_order}
 
 
-def incidents_of(rows: Iterable[Incident]) -> _Values:
-    return {(row.id, name): repr(getattr(row, name)) for row in rows for name in INCIDENT}
+def values_of(rows: Iterable[Incident | Alert], columns: Sequence[str]) -> _Values:
+    return {(row.id, name): repr(getattr(row, name)) for row in rows for name in columns}
+
+
+def facts_of(host: Host) -> dict[str, Any]:
+    return {
+        "hostId": host.id,
+        "hostname": host.hostname,
+        "port": host.port,
+        "replicaSetName": host.replica_set_name,
+    }
 
 
 def fleet(project: Project, *names: str) -> None:
@@ -218,3 +263,30 @@ def test_messages_to_people(project: Project) -> None:
     ]
     after_each(both, steps)
     assert Notification.objects.filter(channel="EMAIL", status="DELIVERED").count() >= 4
+
+
+def test_alerts_with_a_delay_and_late_reports(project: Project) -> None:
+    fleet(project, "a0", "a1", "a2", "b0", "b1", "b2")
+    Signal.objects.all().delete()  # Signals that wait can end alerts earlier.
+    both = BothLedgers(make_config(project, notifications=[{**WEBHOOK, "delayMin": 1}]))
+    steps = [
+        ("open", (["a0", "a1", "a2", "b0"], at(0))),
+        ("value", (["a0", "a1"], 2.5, at(10))),
+        ("close", (["a1"], at(20))),
+        ("open_due", (at(60),)),
+        ("open", (["a0"], at(70))),  # It has an active alert.
+        ("deliver", (at(70),)),
+        ("over", (["a0", "a2"], at(75), at(80))),
+        ("over", (["a2"], None, at(85))),
+        ("close_over", (at(90),)),
+        ("cancel", (["a2"], at(95))),
+        ("open", (["b1", "b2"], at(100), at(130))),
+        ("over", (["b1"], at(120), at(130))),
+        ("close_over", (at(140),)),
+        ("close", (["b2"], at(200), 1.5)),  # Its delay has passed, and no worker has opened it.
+        ("deliver", (at(210),)),
+    ]
+    after_each(both, steps)
+    statuses = dict(Alert.objects.values_list("target_key", "status"))
+    assert statuses == {"a0": "CLOSED", "a1": "CLOSED", "a2": "CANCELLED", "b0": "OPEN", "b2": "CLOSED"}
+    assert Notification.objects.filter(kind=MessageKind.CANCEL, status="DELIVERED").exists()
