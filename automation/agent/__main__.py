@@ -13,7 +13,6 @@ import threading
 import time
 from collections import ChainMap
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -217,7 +216,7 @@ class AgentProcess:
         if self._automation is not None:
             self._automation.follow(settings)
         self._managed = self._strings()
-        has_changed = self._engines.change(replace(settings, mongodb=(*settings.mongodb, *self._managed)))
+        has_changed = self._engines.change(settings, self._managed)
         self._poller.change(self._engines.all, settings.interval)
         self._leases.interval = settings.interval
         is_idle = not self._engines.all and self._automation is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from typing import Optional
 
 from automation.agent.central import PLATFORM
 from automation.agent.engine import DatabaseEngine
@@ -12,18 +13,22 @@ from automation.agent.settings import PREFIX, Settings, SettingsError
 
 log = logging.getLogger("opsapi.agent")
 
-Make = Callable[[Sequence[str]], DatabaseEngine]
+Make = Callable[[Sequence[str]], Optional[DatabaseEngine]]
 
 
-def _mongodb(connection_strings: Sequence[str]) -> DatabaseEngine:
+def _mongodb(connection_strings: Sequence[str], managed: Sequence[str]) -> DatabaseEngine | None:
     """Imported on demand: pymongo takes much memory."""
+    if not connection_strings and not managed:
+        return None
     from automation.agent.mongodb.engine import MongoDB  # noqa: PLC0415
 
-    return MongoDB(connection_strings)
+    return MongoDB(connection_strings, managed)
 
 
-def _postgresql(uris: Sequence[str], hostname: str) -> DatabaseEngine:
+def _postgresql(uris: Sequence[str], hostname: str) -> DatabaseEngine | None:
     """Imported on demand: it needs libpq, which the single-file agent does not contain."""
+    if not uris:
+        return None
     try:
         from automation.agent.postgresql.engine import PostgreSQL  # noqa: PLC0415
     except ImportError:
@@ -31,9 +36,15 @@ def _postgresql(uris: Sequence[str], hostname: str) -> DatabaseEngine:
     return PostgreSQL(uris, hostname)
 
 
-def _makers(hostname: str) -> Mapping[str, Make]:
-    """What creates an engine from its connection strings, by the field of the settings."""
-    return {"mongodb": _mongodb, "postgresql": lambda uris: _postgresql(uris, hostname)}
+def _makers(hostname: str, managed: Sequence[str]) -> Mapping[str, tuple[Make, Sequence[str]]]:
+    """What creates an engine from its connection strings, by the field of the settings.
+
+    Each with the connection strings that the engine has in addition to the settings.
+    """
+    return {
+        "mongodb": (lambda strings: _mongodb(strings, managed), managed),
+        "postgresql": (lambda uris: _postgresql(uris, hostname), ()),
+    }
 
 
 class Engines:
@@ -41,29 +52,30 @@ class Engines:
 
     def __init__(self, settings: Settings) -> None:
         """Raises: SettingsError: as `change`."""
-        self._built: dict[str, tuple[Sequence[str], DatabaseEngine | None]] = {}
+        self._built: dict[str, tuple[tuple[Sequence[str], Sequence[str]], DatabaseEngine | None]] = {}
         self.change(settings)
 
     @property
     def all(self) -> Sequence[DatabaseEngine]:
         return [engine for _, engine in self._built.values() if engine is not None]
 
-    def change(self, settings: Settings) -> bool:
+    def change(self, settings: Settings, managed: Sequence[str] = ()) -> bool:
         """Build the engines whose connection strings have changed, and close their predecessors.
 
-        Returns whether an engine was built or closed.
+        `managed`: the connection strings of the MongoDB servers that the automation manages. Returns whether
+        an engine was built or closed.
 
         Raises: SettingsError: a connection string of this machine is wrong. A wrong string from the platform
         is logged, and the others are used.
         """
         has_changed = False
-        for name, make in _makers(settings.hostname).items():
+        for name, (make, more) in _makers(settings.hostname, tuple(managed)).items():
             texts: Sequence[str] = tuple(getattr(settings, name))
-            before, old = self._built.get(name, ((), None))
-            if texts == before:
+            before, old = self._built.get(name, (((), ()), None))
+            if (texts, more) == before:
                 continue
             is_central = settings.sources.get(name) == PLATFORM
-            self._built[name] = texts, (_usable if is_central else _whole)(name, make, texts)
+            self._built[name] = (texts, more), (_usable if is_central else _whole)(name, make, texts)
             if old is not None:
                 old.close()
             has_changed = True
@@ -76,7 +88,7 @@ class Engines:
 
 def _whole(name: str, make: Make, texts: Sequence[str]) -> DatabaseEngine | None:
     try:
-        return make(texts) if texts else None
+        return make(texts)
     except ValueError as error:
         raise SettingsError([f"{PREFIX}{name.upper()}: {error}"]) from None
 
@@ -87,11 +99,13 @@ def _usable(name: str, make: Make, texts: Sequence[str]) -> DatabaseEngine | Non
     faults: list[str] = []
     for number, text in enumerate(texts, 1):
         try:
-            make([*good, text]).close()
+            trial = make([*good, text])
         except ValueError as error:
             faults.append(str(error).replace(f" {len(good) + 1} ", f" {number} ", 1))
         else:
             good.append(text)
+            if trial is not None:
+                trial.close()
     for fault in dict.fromkeys(faults):
         log.error("settings of the platform: %s%s: %s", PREFIX, name.upper(), fault)
-    return make(good) if good else None
+    return make(good)

@@ -19,7 +19,6 @@ from urllib.parse import quote
 from pymongo.saslprep import saslprep
 
 from automation.agent.engine import ServerAddress
-from automation.agent.mongodb.connection import OptionalLogin
 from automation.plan.auth import AUTO_DATABASE, AUTO_ROLE, SCRAM, user_name
 from automation.sections import Section, items, text
 
@@ -123,8 +122,7 @@ def watch_string(address: ServerAddress, auth: Section) -> str:
     mechanism = max(user.mechanisms or {SCRAM[-1]})
     login = f"{quote(user.name, safe='')}:{quote(user.password or '', safe='')}"
     options = f"authSource={AUTO_DATABASE}&authMechanism={mechanism}"
-    # Until the primary has created the user, members in transition are measured without it.
-    return OptionalLogin(f"mongodb://{login}@{address}/?{options}")
+    return f"mongodb://{login}@{address}/?{options}"
 
 
 def _deleted(auth: Section) -> Iterator[tuple[str, str]]:

@@ -143,17 +143,12 @@ _HARMLESS = _EXTERNAL | {"SCRAM-SHA-1", "SCRAM-SHA-256", "PLAIN", "$external", "
 """Values of options that reveal nothing."""
 
 
-class OptionalLogin(str):
-    """A connection string whose user may not exist yet: a server that refuses it is asked without it."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True)
 class MongoAccess:
     """Access to the servers of a deployment: pymongo options, including secrets.
 
-    `is_optional`: a server that refuses the credentials is asked without them.
+    `is_optional`: a server that refuses the credentials is asked without them. Members in transition are
+    measured so until their primary has created the user.
     """
 
     seeds: Sequence[ServerAddress]
@@ -311,8 +306,10 @@ def _require_resolver() -> None:
         )
 
 
-def read(text: str) -> MongoAccess:
+def read(text: str, *, is_optional: bool = False) -> MongoAccess:
     """Parse a connection string. For `mongodb+srv://` this queries DNS, for up to ANSWER_SECONDS.
+
+    `is_optional`: as of the access.
 
     Raises: ValueError: the text is not a connection string, or has a server name that the platform does not
     accept, or would send the password unencrypted, or needs a library that is missing. The message contains
@@ -354,7 +351,7 @@ def read(text: str) -> MongoAccess:
             and mechanism not in _EXTERNAL
         ):
             options["authSource"] = parsed["database"]
-    return MongoAccess(seeds, options, given.get("replicaSet"), isinstance(text, OptionalLogin))
+    return MongoAccess(seeds, options, given.get("replicaSet"), is_optional)
 
 
 def without_secrets(message: str, connection_string: str) -> str:

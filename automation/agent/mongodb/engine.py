@@ -66,8 +66,12 @@ class Deployment:
     name in its replica set.
     """
 
-    def __init__(self, connection_string: str, machine: LocalMachine | None = None) -> None:
+    def __init__(
+        self, connection_string: str, machine: LocalMachine | None = None, *, is_optional: bool = False
+    ) -> None:
         """Does not connect yet. A thread resolves a `mongodb+srv://` name. `machine` is the agent's machine.
+
+        `is_optional`: as of the access.
 
         Raises: ValueError: not a connection string; the message contains no secrets.
         """
@@ -87,7 +91,7 @@ class Deployment:
             check(connection_string)
             threading.Thread(target=self._look_up, name="srv", daemon=True).start()
         else:
-            self._access = read(connection_string)
+            self._access = read(connection_string, is_optional=is_optional)
 
     @property
     def seed(self) -> str:
@@ -350,16 +354,17 @@ class MongoDB:
 
     role = "clusterMonitor"
 
-    def __init__(self, connection_strings: Iterable[str]) -> None:
-        """Does not connect yet.
+    def __init__(self, connection_strings: Iterable[str], managed: Iterable[str] = ()) -> None:
+        """Does not connect yet. `managed`: of servers whose users the automation creates.
 
         Raises: ValueError: with the number of the invalid connection string, without secrets.
         """
         self._deployments: list[Deployment] = []
         machine = LocalMachine()
-        for number, text in enumerate(connection_strings, 1):
+        strings = [*((text, False) for text in connection_strings), *((text, True) for text in managed)]
+        for number, (text, is_managed) in enumerate(strings, 1):
             try:
-                self._deployments.append(Deployment(text, machine))
+                self._deployments.append(Deployment(text, machine, is_optional=is_managed))
             except ValueError as error:
                 raise ValueError(f"connection string {number} {error}") from None
         # The entry of a server disappears with the server, once nobody polls it.

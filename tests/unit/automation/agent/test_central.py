@@ -252,6 +252,23 @@ class TestEngines:
         assert [target.address.hostname for target in found.all[0].targets()] == ["db1", "db2"]
         assert "connection URI 2 " in caplog.text
 
+    def test_a_managed_server_is_watched_although_its_user_may_not_exist_yet(
+        self, tmp_path: Path, engines: Any
+    ) -> None:
+        settings, managed = own(tmp_path, MONGODB="mongodb://u:p@db1"), ("mongodb://u:p@db2",)
+        found = engines(settings)
+        assert found.change(settings, managed)
+        targets = found.all[0].targets()
+        assert [(target.address.hostname, target._access.is_optional) for target in targets] == [
+            ("db1", False),
+            ("db2", True),
+        ]
+        assert not found.change(settings, managed)
+        assert found.change(own(tmp_path), managed)
+        assert [target.address.hostname for target in found.all[0].targets()] == ["db2"]
+        assert found.change(own(tmp_path))
+        assert found.all == []
+
     def test_a_wrong_string_of_the_machine_is_refused(self, tmp_path: Path, engines: Any) -> None:
         with pytest.raises(SettingsError):
             engines(own(tmp_path, MONGODB="mongodb://u:hid/den@db1"))

@@ -10,7 +10,7 @@ import pytest
 from pymongo.errors import AutoReconnect
 
 from automation.agent.engine import MOST_DATABASES, Sample
-from automation.agent.mongodb.connection import MongoAccess, MongoSession, OptionalLogin, read
+from automation.agent.mongodb.connection import MongoAccess, MongoSession, read
 from automation.agent.mongodb.host import MongoAnswer, MongoHost
 from automation.agent.mongodb.metrics import METRICS
 from automation.agent.rates import Why
@@ -30,19 +30,20 @@ def host_at(port: int, credentials: str = "", **more: Any) -> MongoHost:
 LOGIN = "ada:secret@"
 
 
-@each(("kind", "is_measured"), [(str, False), (OptionalLogin, True)])
+@each("is_optional", [False, True])
 def test_a_user_that_may_not_exist_yet_is_left_out_until_it_exists(
-    kind: type[str], is_measured: bool
+    is_optional: bool,
 ) -> None:
     codes = {"saslStart": 18}
     with mongod(codes, databases_of(1)) as port:
-        access = read(kind(f"mongodb://{LOGIN}127.0.0.1:{port}/?authMechanism=SCRAM-SHA-256"))
+        text = f"mongodb://{LOGIN}127.0.0.1:{port}/?authMechanism=SCRAM-SHA-256"
+        access = read(text, is_optional=is_optional)
         with closing(MongoHost(access.seeds[0], access, str)) as host:
-            assert host.poll().is_measured is is_measured
+            assert host.poll().is_measured is is_optional
             codes["serverStatus"] = codes["getDiagnosticData"] = 13
             assert not host.poll().is_measured
             codes.pop("serverStatus")
-            assert host.poll().is_measured is is_measured
+            assert host.poll().is_measured is is_optional
 
 
 def databases_of(count: int) -> Mapping[str, Any]:

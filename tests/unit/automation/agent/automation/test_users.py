@@ -155,7 +155,6 @@ def test_a_server_is_watched_as_the_user_of_the_agent() -> None:
     address = ServerAddress("db1.example.com", 27017)
     access = read(watch_string(address, AUTO))
     options = access.options
-    assert access.is_optional
     assert (options["username"], options["password"]) == ("mms", PASSWORD)
     assert str(options["authSource"]) == "admin"
     assert watch_string(address, {}) == "mongodb://db1.example.com:27017/"
