@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from automation.sections import Section, items, section, text
 
@@ -108,37 +108,47 @@ def auth_change(old: Section, new: Section) -> AuthChange:
 
 def _statements(auth: Section) -> Mapping[str, object]:
     """All that the section says of each user, by the name of the user."""
-    of_auto = [auth.get(name) for name in _OF_AUTO_USER]
+    of_auto = {name: auth.get(name) for name in _OF_AUTO_USER}
     usual = auth.get("deploymentAuthMechanisms")
-    statements: dict[str, object] = dict.fromkeys(_wanted(auth), (of_auto, usual))
+    stated = {str(name): (of_auto if user is None else user, usual) for name, user in stated_users(auth)}
+    return {**stated, **{str(name): True for name in deleted_users(auth)}}
+
+
+class UserName(NamedTuple):
+    """The name of a user in its database."""
+
+    database: str
+    name: str
+
+    def __str__(self) -> str:
+        """The name of the user in plans."""
+        return f"{self.database}.{self.name}"
+
+
+def stated_users(auth: Section) -> Iterator[tuple[UserName, Section | None]]:
+    """The users that the section wants, with what it says of them.
+
+    The user of the agent comes first, with None: the section itself says it.
+    """
+    auto_user = text(auth, "autoUser")
+    if auto_user:
+        yield UserName(AUTO_DATABASE, auto_user), None
     for _, user in items(auth, "usersWanted"):
-        statements[user_name(text(user, "db") or "", text(user, "user") or "")] = (user, usual)
-    return {**statements, **dict.fromkeys(_deleted(auth), True)}
+        yield UserName(text(user, "db") or "", text(user, "user") or ""), user
 
 
-def user_name(database: str, user: str) -> str:
-    """The name of a user in plans."""
-    return f"{database}.{user}"
+def deleted_users(auth: Section) -> Iterator[UserName]:
+    """The users that the section deletes."""
+    for _, user in items(auth, "usersDeleted"):
+        databases = user.get("dbs")
+        for database in databases if isinstance(databases, list) else ():
+            yield UserName(str(database), text(user, "user") or "")
 
 
 def user_names(auth: Section) -> tuple[str, ...]:
     """The names of the users that the section wants or deletes, in order."""
-    return tuple(sorted({*_wanted(auth), *_deleted(auth)}))
-
-
-def _wanted(auth: Section) -> Iterator[str]:
-    auto_user = text(auth, "autoUser")
-    if auto_user:
-        yield user_name(AUTO_DATABASE, auto_user)
-    for _, user in items(auth, "usersWanted"):
-        yield user_name(text(user, "db") or "", text(user, "user") or "")
-
-
-def _deleted(auth: Section) -> Iterator[str]:
-    for _, user in items(auth, "usersDeleted"):
-        databases = user.get("dbs")
-        for database in databases if isinstance(databases, list) else ():
-            yield user_name(str(database), text(user, "user") or "")
+    names = {*(name for name, _ in stated_users(auth)), *deleted_users(auth)}
+    return tuple(sorted(map(str, names)))
 
 
 def refused_fields(auth: Section) -> Iterator[tuple[str, str]]:
@@ -250,8 +260,8 @@ def _is_name(name: Any) -> bool:
 
 
 def _contradictions(auth: Section) -> Iterator[str]:
-    wanted, deleted = Counter(_wanted(auth)), set(_deleted(auth))
-    auto_name = user_name(AUTO_DATABASE, text(auth, "autoUser") or "")
+    wanted, deleted = Counter(name for name, _ in stated_users(auth)), set(deleted_users(auth))
+    auto_name = UserName(AUTO_DATABASE, text(auth, "autoUser") or "")
     for name, count in wanted.items():
         if count > 1:
             also = "autoUser, too" if name == auto_name else "stated twice"

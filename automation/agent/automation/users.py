@@ -19,8 +19,8 @@ from urllib.parse import quote
 from pymongo.saslprep import saslprep
 
 from automation.agent.engine import ServerAddress
-from automation.plan.auth import AUTO_DATABASE, AUTO_ROLE, SCRAM, user_name
-from automation.sections import Section, items, text
+from automation.plan.auth import AUTO_DATABASE, AUTO_ROLE, SCRAM, UserName, deleted_users, stated_users
+from automation.sections import Section, text
 
 Roles = frozenset[tuple[str, str]]
 Restrictions = frozenset[tuple[tuple[str, ...], tuple[str, ...]]]
@@ -37,8 +37,7 @@ class WantedUser:
     document says nothing.
     """
 
-    database: str
-    name: str
+    name: UserName
     roles: Roles
     password: str | None = field(repr=False)
     is_lasting: bool = True
@@ -58,7 +57,7 @@ class UserCommand:
 
 def users_question(auth: Section) -> Mapping[str, Any]:
     """The command that asks a server for the users of the document, with credentials and restrictions."""
-    names = {(user.database, user.name) for user in wanted_users(auth)} | set(_deleted(auth))
+    names = {*(name for name, _ in stated_users(auth)), *deleted_users(auth)}
     return {
         "usersInfo": [{"db": database, "user": name} for database, name in sorted(names)],
         "showCredentials": True,
@@ -72,46 +71,49 @@ def user_commands(auth: Section, known: Sequence[Mapping[str, Any]]) -> Mapping[
     `known`: the users that a server has, with their credentials and restrictions. No user is deleted before
     all others are as they should be.
     """
-    present = {(str(user.get("db")), str(user.get("user"))): user for user in known}
+    present = {UserName(str(user.get("db")), str(user.get("user"))): user for user in known}
     commands: dict[str, UserCommand] = {}
     for user in wanted_users(auth):
-        now = present.get((user.database, user.name))
+        now = present.get(user.name)
         command = _creation(user) if now is None else _update(user, now)
         if command:
-            commands[user_name(user.database, user.name)] = UserCommand(user.database, command)
-    for database, name in _deleted(auth):
-        if (database, name) in present:
-            commands[user_name(database, name)] = UserCommand(database, {"dropUser": name})
+            commands[str(user.name)] = UserCommand(user.name.database, command)
+    for name in deleted_users(auth):
+        if name in present:
+            commands[str(name)] = UserCommand(name.database, {"dropUser": name.name})
     return commands
 
 
 def wanted_users(auth: Section) -> Iterator[WantedUser]:
     """The users that a valid section wants, first the user of the agent."""
     usual = _mechanisms(auth.get("deploymentAuthMechanisms"))
-    auto_user = text(auth, "autoUser")
-    if auto_user:
-        stated = auth.get("autoAuthMechanism")
-        own = _mechanisms([stated] if stated is not None else auth.get("autoAuthMechanisms"))
-        yield WantedUser(
-            AUTO_DATABASE,
-            auto_user,
-            frozenset({(AUTO_DATABASE, AUTO_ROLE)}),
-            text(auth, "autoPwd"),
-            may_have_more=True,
-            mechanisms=own or usual,
-            restrictions=_restrictions(auth.get("autoAuthRestrictions")),
-        )
-    for _, user in items(auth, "usersWanted"):
-        yield WantedUser(
-            text(user, "db") or "",
-            text(user, "user") or "",
-            _roles(user.get("roles")),
-            text(user, "pwd") or text(user, "initPwd"),
-            is_lasting=text(user, "pwd") is not None,
-            mechanisms=_mechanisms(user.get("mechanisms")) or usual,
-            keeps_mechanisms=not user.get("mechanisms"),
-            restrictions=_restrictions(user.get("authenticationRestrictions")),
-        )
+    for name, user in stated_users(auth):
+        yield _auto_user(name, auth, usual) if user is None else _wanted_user(name, user, usual)
+
+
+def _auto_user(name: UserName, auth: Section, usual: frozenset[str] | None) -> WantedUser:
+    stated = auth.get("autoAuthMechanism")
+    own = _mechanisms([stated] if stated is not None else auth.get("autoAuthMechanisms"))
+    return WantedUser(
+        name,
+        frozenset({(AUTO_DATABASE, AUTO_ROLE)}),
+        text(auth, "autoPwd"),
+        may_have_more=True,
+        mechanisms=own or usual,
+        restrictions=_restrictions(auth.get("autoAuthRestrictions")),
+    )
+
+
+def _wanted_user(name: UserName, user: Section, usual: frozenset[str] | None) -> WantedUser:
+    return WantedUser(
+        name,
+        _roles(user.get("roles")),
+        text(user, "pwd") or text(user, "initPwd"),
+        is_lasting=text(user, "pwd") is not None,
+        mechanisms=_mechanisms(user.get("mechanisms")) or usual,
+        keeps_mechanisms=not user.get("mechanisms"),
+        restrictions=_restrictions(user.get("authenticationRestrictions")),
+    )
 
 
 def watch_string(address: ServerAddress, auth: Section) -> str:
@@ -120,20 +122,14 @@ def watch_string(address: ServerAddress, auth: Section) -> str:
     if user is None:
         return f"mongodb://{address}/"
     mechanism = max(user.mechanisms or {SCRAM[-1]})
-    login = f"{quote(user.name, safe='')}:{quote(user.password or '', safe='')}"
+    login = f"{quote(user.name.name, safe='')}:{quote(user.password or '', safe='')}"
     options = f"authSource={AUTO_DATABASE}&authMechanism={mechanism}"
     return f"mongodb://{login}@{address}/?{options}"
 
 
-def _deleted(auth: Section) -> Iterator[tuple[str, str]]:
-    for _, user in items(auth, "usersDeleted"):
-        for database in user.get("dbs") or ():
-            yield str(database), text(user, "user") or ""
-
-
 def _creation(user: WantedUser) -> Mapping[str, Any]:
     return {
-        "createUser": user.name,
+        "createUser": user.name.name,
         **({} if user.password is None else {"pwd": user.password}),
         "roles": _role_documents(user.roles),
         **({} if user.mechanisms is None or user.password is None else _named(user.mechanisms)),
@@ -157,10 +153,10 @@ def _update(user: WantedUser, now: Mapping[str, Any]) -> Mapping[str, Any]:
         all_wanted = user.mechanisms or mechanisms
         if user.may_have_more or user.keeps_mechanisms:
             all_wanted |= mechanisms
-        is_known = _is_password(user.name, user.password, now.get("credentials"))
+        is_known = _is_password(user.name.name, user.password, now.get("credentials"))
         if not is_known or mechanisms != all_wanted:
             changed |= {"pwd": user.password, **_named(all_wanted)}
-    return {"updateUser": user.name, **changed} if changed else {}
+    return {"updateUser": user.name.name, **changed} if changed else {}
 
 
 def _named(mechanisms: frozenset[str]) -> Mapping[str, Any]:
