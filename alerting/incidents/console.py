@@ -23,6 +23,15 @@ from alerting.incidents.alert_page import page_of
 from alerting.incidents.changes import alert_acknowledge
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.inbox import inbox_rows
+from alerting.incidents.listed import (
+    LISTED,
+    NONE_LISTED,
+    left_out_words,
+    listed_alerts,
+    listed_ids,
+    undo_button,
+    without_page,
+)
 from alerting.incidents.models import Alert
 from alerting.incidents.presentation import SeverityFilter, alert_badge, severity_badge
 from alerting.incidents.resource import AcknowledgementDocument
@@ -30,6 +39,7 @@ from alerting.incidents.rules import MORNING, AcknowledgementPreset, until_of
 from alerting.incidents.store import (
     MOST_SEARCHED,
     Age,
+    acknowledged_at,
     active_alerts_with,
     alert_acknowledgement,
     alerts_matching,
@@ -51,7 +61,7 @@ from events.types import EVENT_TYPES, AlertEffect, EventType
 from events.wording import in_words, target_words
 from opsapi import clock
 from opsapi.clock import time_words
-from opsapi.console.action_pages import CONFIRMED, selected_rows
+from opsapi.console.action_pages import BACK, CONFIRMED, selected_rows
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, is_too_long
@@ -297,6 +307,9 @@ class AlertChangeList(ConsoleChangeList):
         self.empty_text = EMPTY_WORDS[self.tab]
         self.presets = [(name, words) for name, words in _PRESETS if name != AcknowledgementPreset.OWN]
         self.is_selectable = acknowledge.is_allowed_somewhere(operator)
+        is_only_page = not self.multi_page
+        needs_you = self.tab is AlertTab.NEEDS_YOU
+        self.listed = listed_alerts(self.rows, is_only_page=is_only_page) if needs_you else None
 
     def _tab(self, tab: AlertTab) -> ListTab:
         count = self.tabbed.count(tab)
@@ -384,29 +397,60 @@ class AlertAdmin(ConsoleAdmin):
         return kind(*args, **options)
 
     def get_urls(self) -> list[URLPattern]:
-        """Adds the address that acknowledges at once."""
+        """Adds the addresses that acknowledge at once, and undo it."""
         acknowledge = path(
             "acknowledge/<slug:until>/",
             self.admin_site.admin_view(require_POST(self.acknowledge_view)),
             name=self._name("acknowledge"),
         )
-        return [acknowledge, *super().get_urls()]
+        undo = path(
+            "unacknowledge/",
+            self.admin_site.admin_view(require_POST(self.unacknowledge_view)),
+            name=self._name("unacknowledge"),
+        )
+        return [acknowledge, undo, *super().get_urls()]
 
     def acknowledge_view(self, request: HttpRequest, until: str) -> HttpResponse:
-        """Acknowledge the selected alerts, and the open alerts of the selected incidents, at once."""
-        sent = request.POST.copy()
-        sent.update({CONFIRMED: "1", "until": until})
+        """Acknowledge the selected alerts, and the open alerts of the selected incidents, at once.
+
+        Of the listed alerts, only alerts that still need somebody: an acknowledgement by somebody else stays.
+        """
+        selected, incidents = (request.POST.getlist(name) for name in (ACTION_CHECKBOX_NAME, "incident"))
+        of_incidents = Q(Among("incident_id", incidents), status=AlertStatus.OPEN.value)
+        chosen = self.get_queryset(request).filter(Q(Among("id", selected)) | of_incidents)
+        if LISTED in request.POST:
+            chosen = self._listed(request).exclude(acknowledged_at(clock.now()))
+        return self._at_once(request, "acknowledge", chosen, until=until)
+
+    def unacknowledge_view(self, request: HttpRequest) -> HttpResponse:
+        """Remove the acknowledgements of the listed alerts that are by this operator, at once."""
+        own = Q(acknowledged_at(clock.now()), acknowledging_username=operator_of(request).actor().name)
+        return self._at_once(request, "unacknowledge", self._listed(request).filter(own))
+
+    def _listed(self, request: HttpRequest) -> QuerySet[Alert]:
+        """The listed alerts that have not ended."""
+        active = [status.value for status in ACTIVE]
+        return self.get_queryset(request).filter(Among("id", listed_ids(request)), status__in=active)
+
+    def _at_once(
+        self, request: HttpRequest, name: str, chosen: QuerySet[Alert], **typed: str
+    ) -> HttpResponse:
+        """Run an action without its page, and return to the page of the button: the list, or an alert."""
+        listed, sent, now = listed_ids(request), request.POST.copy(), clock.now()
+        sent.update({CONFIRMED: "1", **typed})
+        if listed:
+            sent[BACK] = without_page(sent.get(BACK, ""))
         request.POST = sent  # type: ignore[assignment]
-        of_incidents = Q(Among("incident_id", sent.getlist("incident")), status=AlertStatus.OPEN.value)
-        chosen = self.get_queryset(request).filter(
-            Q(Among("id", sent.getlist(ACTION_CHECKBOX_NAME))) | of_incidents
-        )
         try:
             rows = selected_rows(chosen)
         except ValueError as refusal:
-            messages.error(request, str(refusal))
-            return redirect(self.list_url())
-        return self._action_page(request, OF_ALERT["acknowledge"], rows)
+            messages.error(request, NONE_LISTED if listed else str(refusal))
+            return redirect(f"{self.list_url()}?{sent[BACK]}" if listed else self.list_url())
+        if listed and len(rows) < len(listed):
+            messages.warning(request, left_out_words(len(listed) - len(rows)))
+        # The list has the form of the button.
+        is_undone = BACK in sent and not any(alert_acknowledgement(row, now) for row in rows)
+        return self._action_page(request, OF_ALERT[name], rows, note=undo_button(rows) if is_undone else "")
 
     def list_note(self, request: HttpRequest) -> str:
         """What a search reads."""

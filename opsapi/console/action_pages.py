@@ -14,6 +14,7 @@ from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.html import format_html
 
 from opsapi import clock
 from opsapi.api.errors import ApiError
@@ -106,13 +107,21 @@ def sent_token(request: HttpRequest) -> str:
 class ActionPage:
     """A request for an action. `rows`: the rows of the action, [None] if it creates a row.
 
-    `name`: the action's name in the list.
+    `name`: the action's name in the list. `note`: what follows the message of success.
     """
 
     def __init__(
-        self, admin: PagesOfModel, request: HttpRequest, action: Action, rows: Sequence[Any], name: str = ""
+        self,
+        admin: PagesOfModel,
+        request: HttpRequest,
+        action: Action,
+        rows: Sequence[Any],
+        *,
+        name: str = "",
+        note: str = "",
     ):
         self.admin, self.request, self.action, self.rows, self.name = admin, request, action, rows, name
+        self.note = note
         self.operator = operator_of(request)
         self.now = clock.now()
         self.is_new = rows == [None]
@@ -195,7 +204,8 @@ class ActionPage:
             return self._answer(only.template, {**only.context, "row_url": url})
         for warning in dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings):
             messages.warning(self.request, warning)
-        messages.success(self.request, self._messages(outcomes))
+        done = self._messages(outcomes)
+        messages.success(self.request, format_html("{} {}", done, self.note) if self.note else done)
         return redirect(url)
 
     def _leads_to(self, outcomes: Sequence[ActionOutcome]) -> str:

@@ -256,9 +256,11 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
             raise RoleNeededError(action.access_of(None).roles)
         return self._action_page(request, action, [None])
 
-    def _action_page(self, request: HttpRequest, action: Action, rows: Sequence[Any]) -> HttpResponse:
+    def _action_page(
+        self, request: HttpRequest, action: Action, rows: Sequence[Any], *, note: str = ""
+    ) -> HttpResponse:
         try:
-            return ActionPage(self, request, action, rows).answer()
+            return ActionPage(self, request, action, rows, note=note).answer()
         except ApiError as refusal:
             if refusal.code is not ErrorCode.USER_UNAUTHORIZED:
                 raise

@@ -11,14 +11,16 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.incidents import tabs
+from alerting.incidents.console import AlertAdmin
 from alerting.models import Alert, Incident
+from events.models import Event
 from opsapi import clock
 from opsapi.console.admin_urls import list_url
 from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.admin.alert_pages import ALERTS, alert_page, make_window
-from tests.admin.operators import browser_with
-from tests.admin.reading import shown
+from tests.admin.operators import browser_with, operator_with
+from tests.admin.reading import shown, text_of
 from tests.admin.writing import post
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
@@ -124,6 +126,143 @@ def test_a_button_acknowledges_and_leads_back_to_the_list(console: Client, proje
     assert alert.acknowledged_until is not None
     assert alert.acknowledged_until - clock.now() > HOUR / 2
     assert f'value="{alert.id}" class="console-button"' not in shown(console, f"{ALERTS}?state=acknowledged")
+
+
+def all_button(page: str) -> tuple[str, str] | None:
+    """The words of the button for all alerts of the page, and the ids that it sends."""
+    found = re.search(r'name="listed" value="([\w,]*)" class="console-button">(.*?)</button>', page)
+    return (re.sub("<[^>]*>", "", found[2]), found[1]) if found else None
+
+
+def acknowledged_ids() -> set[str]:
+    return set(Alert.objects.exclude(acknowledged_until=None).values_list("id", flat=True))
+
+
+def test_a_button_acknowledges_exactly_the_alerts_of_the_page(console: Client, project: Project) -> None:
+    alerts = [make_alert(project, facts={"hostname": f"db{number}", "port": 1}) for number in range(3)]
+    make_alert(project, status="TRACKING")
+    words, ids = all_button(shown(console, f"{ALERTS}?q=db")) or ("", "")
+    assert words == "Acknowledge all 3 for 1 h"
+    assert set(ids.split(",")) == {alert.id for alert in alerts}
+    opened_since = make_alert(project, facts={"hostname": "db3", "port": 1})
+    answer = post(console, AT_ONCE, listed=ids, back="q=db&state=needs-you&p=2")
+    # The page that was shown may be gone.
+    assert answer["Location"] == f"{ALERTS}?q=db&state=needs-you"
+    assert acknowledged_ids() == {alert.id for alert in alerts}
+    assert rows_of(shown(console, ALERTS)) == [opened_since.id]
+    assert Event.objects.filter(event_type="ALERT_ACKNOWLEDGED_AUDIT").count() == 3
+
+
+def test_the_button_says_how_many_alerts_of_a_longer_list_it_acknowledges(
+    console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AlertAdmin, "list_per_page", 2)
+    for number in range(5):
+        make_alert(project, facts={"hostname": f"db{number}", "port": 1})
+    pages = [all_button(shown(console, f"{ALERTS}?p={number}")) for number in (1, 2, 3)]
+    assert [page and page[0] for page in pages] == ["Acknowledge 2 on this page for 1 h"] * 2 + [None]
+    assert pages[1]
+    post(console, AT_ONCE, listed=pages[1][1], back="p=2")
+    assert acknowledged_ids() == set(pages[1][1].split(","))
+
+
+def test_the_button_counts_the_alerts_of_incidents(console: Client, incident: Incident) -> None:
+    words, ids = all_button(shown(console, ALERTS)) or ("", "")
+    assert words == "Acknowledge all 2 for 1 h"
+    post(console, AT_ONCE, listed=ids)
+    assert acknowledged_ids() == set(ids.split(","))
+
+
+def test_only_the_list_of_alerts_that_need_somebody_has_the_button(
+    console: Client, automator: Client, project: Project
+) -> None:
+    now = clock.now()
+    for changes in ({}, {"status": "TRACKING"}, {"acknowledged_until": now + HOUR}) * 2:
+        make_alert(project, facts={"hostname": new_id(), "port": 1}, **changes)
+    for tab in ("acknowledged", "muted", "pending", "closed", "all"):
+        assert all_button(shown(console, f"{ALERTS}?state={tab}")) is None, tab
+    assert all_button(shown(console, ALERTS))
+    assert all_button(shown(automator, ALERTS)) is None
+
+
+def test_of_two_projects_the_button_counts_the_alerts_that_the_operator_may_acknowledge(
+    project: Project,
+) -> None:
+    user, browser = operator_with(Role.GROUP_MONITORING_ADMIN, project=project)
+    other = ProjectFactory.create()
+    user.grants.create(role=Role.GROUP_READ_ONLY.value, project=other)
+    own = {make_alert(project, facts={"hostname": new_id(), "port": 1}).id for _ in range(2)}
+    foreign = make_alert(other)
+    words, ids = all_button(shown(browser, ALERTS)) or ("", "")
+    assert words == "Acknowledge 2 on this page for 1 h"
+    assert set(ids.split(",")) == own
+    assert post(browser, AT_ONCE, listed=",".join([*own, foreign.id])).status_code == 403
+    assert acknowledged_ids() == set()
+
+
+def test_an_alert_that_changed_since_keeps_its_state(console: Client, project: Project) -> None:
+    waiting, taken, over = (
+        make_alert(project, facts={"hostname": f"db{number}", "port": 1}) for number in range(3)
+    )
+    _, ids = all_button(shown(console, ALERTS)) or ("", "")
+    later = clock.now() + 5 * HOUR
+    Alert.objects.filter(id=taken.id).update(acknowledged_until=later, acknowledging_username="mira")
+    Alert.objects.filter(id=over.id).update(status="CLOSED", resolved=clock.now())
+    page = text_of(console.post(AT_ONCE, {"listed": ids, "back": ""}, follow=True))
+    assert "2 alerts have changed since you loaded the list" in page
+    assert acknowledged_ids() == {waiting.id, taken.id}
+    taken.refresh_from_db()
+    assert (taken.acknowledged_until, taken.acknowledging_username) == (later, "mira")
+    page = text_of(console.post(AT_ONCE, {"listed": ids, "back": "q=db"}, follow=True))
+    assert "All of these alerts have changed" in page
+
+
+def test_what_a_click_acknowledged_is_undone_by_another(console: Client, project: Project) -> None:
+    alerts = [make_alert(project, facts={"hostname": f"db{number}", "port": 1}) for number in range(3)]
+    _, ids = all_button(shown(console, ALERTS)) or ("", "")
+    page = text_of(console.post(AT_ONCE, {"listed": ids, "back": "q=db"}, follow=True))
+    undo = re.search(
+        r'form="acknowledge-form" formaction="([^"]*)" name="listed" value="([^"]*)"[^>]*>Undo', page
+    )
+    assert undo
+    assert 'id="acknowledge-form"' in page
+    taken = alerts[0]
+    Alert.objects.filter(id=taken.id).update(acknowledging_username="mira")
+    answer = console.post(undo[1], {"listed": undo[2], "back": "q=db"})
+    assert answer["Location"] == f"{ALERTS}?q=db"
+    assert acknowledged_ids() == {taken.id}
+    assert Event.objects.filter(event_type="ALERT_UNACKNOWLEDGED_AUDIT").count() == 2
+    page = text_of(console.post(undo[1], {"listed": undo[2], "back": ""}, follow=True))
+    assert "All of these alerts have changed" in page
+
+
+def test_a_changed_acknowledgement_is_not_undone_by_removal(console: Client, project: Project) -> None:
+    alert = make_alert(project, acknowledged_until=clock.now() + 5 * HOUR)
+    page = text_of(console.post(AT_ONCE, {"_selected_action": [alert.id], "back": ""}, follow=True))
+    assert "Acknowledged until" in page
+    assert "Undo" not in page
+
+
+def test_the_page_of_an_alert_acknowledges_and_stays(console: Client, project: Project) -> None:
+    alert = make_alert(project)
+    answer = post(console, AT_ONCE, _selected_action=[alert.id])
+    assert answer["Location"] == alert_page(alert)
+    # It has its own way to remove the acknowledgement, and no form for the button.
+    assert ">Undo<" not in shown(console, alert_page(alert))
+
+
+def test_the_undo_takes_a_role_and_a_post(project: Project) -> None:
+    """Who acknowledged may have lost the role since."""
+    user, browser = operator_with(Role.GROUP_MONITORING_ADMIN, project=project)
+    alert, url = make_alert(project), f"{ALERTS}unacknowledge/"
+    assert post(browser, AT_ONCE, _selected_action=[alert.id]).status_code == 302
+    assert browser.get(url).status_code == 405
+    user.grants.update(role=Role.GROUP_AUTOMATION_ADMIN.value)
+    assert post(browser, url, listed=alert.id).status_code == 403
+    assert acknowledged_ids() == {alert.id}
+    user.grants.update(role=Role.GROUP_MONITORING_ADMIN.value)
+    assert post(browser, url, listed=alert.id).status_code == 302
+    assert acknowledged_ids() == set()
 
 
 @each("back", ["https://example.net/", "//example.net", "\r\nX: y", "a=%zz&&=", "%"])

@@ -42,6 +42,26 @@ def test_all_rows_are_acknowledged_in_two_clicks(console: Page, project: Project
     assert not Alert.objects.filter(acknowledged_until=None).exists()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_all_alerts_of_the_page_are_acknowledged_and_that_is_undone(
+    width: int, console: Page, project: Project
+) -> None:
+    for name in ("a", "b"):
+        _alert(project, name)
+    console.set_viewport_size({"width": width, "height": 844})
+    console.goto(list_url(Alert))
+    button = console.get_by_role("button", name=re.compile("Acknowledge all 2"))
+    expect(button).to_be_in_viewport(ratio=1)
+    is_for_everybody(console)
+    button.click()
+    expect(console.get_by_text("No alert needs you")).to_be_visible()
+    expect(console.get_by_text("Acknowledged: 2 alerts.")).to_be_visible()
+    is_for_everybody(console)
+    console.get_by_role("button", name="Undo").click()
+    expect(console.locator("#result_list tr.data-row")).to_have_count(2)
+    assert not Alert.objects.exclude(acknowledged_until=None).exists()
+
+
 def test_on_a_phone_a_row_is_low_and_leads_to_its_alert(console: Page, project: Project) -> None:
     alert = _alert(project, "a-host-with-a-long-name")
     console.set_viewport_size({"width": 390, "height": 844})

@@ -1,16 +1,18 @@
 """Pages that refresh themselves: what changes appears, and what the operator does is left alone."""
 
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from accesslist.models import Project
 from alerting.incidents.choices import AlertStatus
-from alerting.models import Alert
+from alerting.models import Alert, Incident
 from automation.models import Host
 from opsapi import clock
 from opsapi.console.admin_urls import list_url, page_url
+from opsapi.ids import new_id
 from tests.browser.accessibility import is_for_everybody
 from tests.browser.people import START
 from tests.factories.alerting import make_alert
@@ -28,8 +30,8 @@ def frozen(console: Page) -> Page:
     return console
 
 
-def _alert(project: Project, name: str) -> Alert:
-    return make_alert(project, facts={"hostname": f"{name}.example.com", "port": 27017})
+def _alert(project: Project, name: str, **changes: Any) -> Alert:
+    return make_alert(project, facts={"hostname": f"{name}.example.com", "port": 27017}, **changes)
 
 
 def _refresh(page: Page) -> None:
@@ -76,6 +78,38 @@ def test_selected_rows_keep_their_place(frozen: Page, project: Project) -> None:
     box.uncheck()
     _refresh(frozen)
     expect(box).to_have_count(2)
+
+
+def test_the_button_for_all_alerts_names_the_alerts_that_are_shown(frozen: Page, project: Project) -> None:
+    shown = [_alert(project, name) for name in ("a", "b")]
+    frozen.goto(list_url(Alert))
+    shown.append(_alert(project, "c"))
+    _refresh(frozen)
+    button = frozen.get_by_role("button", name="Acknowledge all 3 for 1 h")
+    expect(button).to_be_visible()
+    # A selected row keeps the list as it is.
+    frozen.locator("#result_list tr.data-row").get_by_role("checkbox").first.check()
+    hidden = _alert(project, "d")
+    _refresh(frozen)
+    expect(frozen.get_by_role("link", name="The list has changed: show it")).to_be_visible()
+    button.click()
+    expect(frozen.get_by_text("Acknowledged: 3 alerts.")).to_be_visible()
+    assert list(Alert.objects.filter(acknowledged_until=None)) == [hidden]
+
+
+def test_the_button_for_all_alerts_counts_an_alert_that_joins_an_incident(
+    frozen: Page, project: Project
+) -> None:
+    incident, now = new_id(), clock.now()
+    alerts = [_alert(project, name, incident_id=incident) for name in ("a", "b")]
+    Incident.objects.create(
+        id=incident, group=project, config_id=alerts[0].config_id, lead=alerts[0], created=now, grown=now
+    )
+    frozen.goto(list_url(Alert))
+    expect(frozen.get_by_role("button", name="Acknowledge all 2 for 1 h")).to_be_visible()
+    _alert(project, "c", incident_id=incident, created=now - clock.AHEAD)
+    _refresh(frozen)
+    expect(frozen.get_by_role("button", name="Acknowledge all 3 for 1 h")).to_be_visible()
 
 
 def test_focus_and_typing_stay(frozen: Page, project: Project) -> None:

@@ -110,6 +110,11 @@
     replace(old, sent);
   }
 
+  // What the head of a list says about its rows, such as the button for all of them.
+  function headOf(list) {
+    return list?.querySelector("[data-of-rows]");
+  }
+
   function cellsOf(row) {
     return [...row.cells].filter((cell) => !cell.classList.contains("action-checkbox"));
   }
@@ -134,6 +139,8 @@
     const keys = (list) => rowsOf(list).map(keyOf).join("\n");
     if (keys(shown) === keys(sent)) {
       updateCells(shown, sent);
+      const [old, fresh] = [shown, sent].map(headOf);
+      if (old && fresh) update("head", old, fresh);
       return true;
     }
     if (shown.querySelector("input.action-select:checked") || isUsed(shown)) {
@@ -156,6 +163,8 @@
   }
 
   function rememberCells() {
+    const head = headOf(document.querySelector("[data-list]"));
+    if (head) written.set("head", htmlOf(head));
     for (const row of rowsOf(document.querySelector("[data-list]"))) {
       const key = keyOf(row);
       cellsOf(row).forEach((cell, at) => written.set(`${key} ${at}`, htmlOf(cell)));
