@@ -54,9 +54,10 @@ def test_a_full_disk_is_named_kills_no_web_process_and_all_comes_back_with_the_s
         assert platform.get("/metrics").status_code == 200
     assert platform.child("gunicorn worker") == web
 
-    eventually(
-        lambda: _ended(platform, disk) > ROUNDS, message="PostgreSQL ends and is started again in vain"
-    )
+    try:
+        eventually(lambda: _ended(platform, disk) > ROUNDS, message="PostgreSQL is started again in vain")
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{platform.log}") from None
     assert not is_ready(platform)
     disk.free()
     eventually(lambda: is_ready(platform))
