@@ -38,7 +38,8 @@ def shown_agent_settings_of(group_id: str) -> AgentSettings | None:
 
 def version_for_agents(group_id: str) -> str:
     """Return the version of a project's settings as agents get it, without reading the secrets."""
-    return _version_for_agents(group_id, shown_agent_settings_of(group_id))
+    stored = shown_agent_settings_of(group_id)
+    return _version_for_agents(stored, updates=_updates_agents(group_id, stored))
 
 
 def settings_etag(version: str) -> str:
@@ -73,8 +74,9 @@ def full_settings(group_id: str, stored: AgentSettings | None) -> Facts:
             "OPSAPI_ENCRYPTION_KEYS"
         )
     settings = {name: value for name, value in values.items() if name != SELF_UPDATE}
-    update = {"agentFile": agent_file_facts()} if _updates_agents(group_id, stored) else {}
-    return {**settings, **update, "version": _version_for_agents(group_id, stored)}
+    updates = _updates_agents(group_id, stored)
+    file = {"agentFile": agent_file_facts()} if updates else {}
+    return {**settings, **file, "version": _version_for_agents(stored, updates=updates)}
 
 
 def _updates_agents(group_id: str, stored: AgentSettings | None) -> bool:
@@ -83,10 +85,10 @@ def _updates_agents(group_id: str, stored: AgentSettings | None) -> bool:
     return is_on or wanted_agent_version(group_id) == VERSION
 
 
-def _version_for_agents(group_id: str, stored: AgentSettings | None) -> str:
+def _version_for_agents(stored: AgentSettings | None, *, updates: bool) -> str:
     """The version, with the beginning of the checksum of the file by which agents replace theirs."""
     version = version_of(stored)
-    return f"{version}.{agent_file().sha256[:16]}" if _updates_agents(group_id, stored) else version
+    return f"{version}.{agent_file().sha256[:16]}" if updates else version
 
 
 def opened_settings(stored: AgentSettings) -> Mapping[str, Any] | None:

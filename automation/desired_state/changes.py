@@ -18,7 +18,7 @@ from automation.desired_state.document import secrets
 from automation.desired_state.document.publish import NEW_PROJECT, Publication, publication
 from automation.desired_state.document.secrets import redacted
 from automation.desired_state.document.text import read, write
-from automation.desired_state.models import AutomationRevision
+from automation.desired_state.models import LONGEST_AGENT_VERSION, AutomationRevision
 from automation.desired_state.store import (
     document_at,
     goal_document,
@@ -152,13 +152,6 @@ def _publish(
     hosts_add(group_id=group_id, addresses=addresses(draft.new), actor=act.actor, now=act.now)
 
 
-def _agent_version(document: Mapping[str, Any]) -> str:
-    """The version that the document asks for; empty for a name that is too long for a version."""
-    wanted = wanted_agent(document)
-    longest = AutomationRevision._meta.get_field("agent_version").max_length or 0
-    return wanted if len(wanted) <= longest else ""
-
-
 def _revision(
     act: RecordedAct, draft: Publication, *, group_id: str, restored_from: int | None
 ) -> AutomationRevision:
@@ -170,7 +163,7 @@ def _revision(
         ],
         diffs=[change.document() for change in draft.changes],
         changes=Counter(change.status.value for change in draft.changes),
-        agent_version=_agent_version(draft.new),
+        agent_version=wanted_agent(draft.new)[:LONGEST_AGENT_VERSION],
         restored_from=restored_from,
         actor_kind=act.actor.kind.value,
         actor_id=act.actor.id,

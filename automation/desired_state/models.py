@@ -6,6 +6,9 @@ from accesslist.models import Project
 from opsapi.api.principal import ActorKind
 from opsapi.fields import EncryptedField, OptionalIdField, PrimaryIdField
 
+LONGEST_AGENT_VERSION = 50
+"""A longer name in a document is no version of an agent. It is cut."""
+
 
 class ProcessStatus(models.Model):
     """The automation state of a process in its newest observation, at `reported`."""
@@ -50,7 +53,7 @@ class AutomationRevision(models.Model):
     diffs = models.JSONField(default=list, help_text="Changes per process, with secrets redacted.")
     changes = models.JSONField(default=dict, help_text="Number of changed processes, by status.")
     agent_version = models.CharField(
-        max_length=50,
+        max_length=LONGEST_AGENT_VERSION,
         default="",
         db_default="",
         help_text="The version of the platform's agent that the document asks for.",

@@ -151,6 +151,11 @@ def disturbance_holds(state: UnitState, subject: str) -> list[PlanHold]:
     return [hold for guard in guards for hold in guard(state, subject)]
 
 
+def interruption_holds(state: UnitState, move: Move) -> list[PlanHold]:
+    """Why the member must not be interrupted by the move now; empty if all guards hold."""
+    return [*disturbance_holds(state, move.process), *resync_holds(state, move)]
+
+
 def resync_holds(state: UnitState, move: Move) -> Iterator[PlanHold]:
     """Why a member must not lose its data now, if the move removes it."""
     if move.kind is MoveKind.RESYNC:

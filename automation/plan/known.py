@@ -11,11 +11,10 @@ from datetime import datetime, timedelta
 
 from automation.plan.guards import (
     UnitState,
-    disturbance_holds,
+    interruption_holds,
     majority_of,
     others_present,
     primary,
-    resync_holds,
     turn,
     unit_state,
 )
@@ -28,7 +27,6 @@ from automation.plan.values import (
     GoalUnit,
     MemberConfig,
     MemberState,
-    Move,
     MoveKind,
     ObservedFleet,
     ObservedProcess,
@@ -91,8 +89,7 @@ def _of_member(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]
     if kind is MoveKind.STEP_DOWN:
         return step_down_holds(state, process)
     if kind in AFTER_STEP_DOWN:
-        holds = [*_not_primary(state, process), *disturbance_holds(state, process)]
-        return [*holds, *resync_holds(state, Move(kind, process))]
+        return [*_not_primary(state, process), *interruption_holds(state, state.move(kind, process))]
     return _of_all_members(state, process, kind)
 
 

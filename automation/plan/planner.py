@@ -22,7 +22,7 @@ from datetime import datetime
 
 from automation.plan.data_moves import compact_hold, removal, resync_hold
 from automation.plan.expected import expected
-from automation.plan.guards import UnitState, disturbance_holds, resync_holds, turn, unit_state
+from automation.plan.guards import UnitState, interruption_holds, resync_holds, turn, unit_state
 from automation.plan.process_moves import (
     change,
     need_elsewhere,
@@ -328,7 +328,7 @@ def _rolling(state: UnitState, own: _OwnNeeds) -> PlanStep:
     waits: list[PlanHold] = []
     others = [move for name, move in own.changes.items() if not _is_primary(state, name)]
     for move in sorted(others, key=lambda move: _rank(state, move.process)):
-        holds = [*disturbance_holds(state, move.process), *resync_holds(state, move)]
+        holds = interruption_holds(state, move)
         if not holds:
             return _after_file(state, move)
         waits += holds
@@ -344,7 +344,7 @@ def _rolling(state: UnitState, own: _OwnNeeds) -> PlanStep:
 def _primary_last(state: UnitState, move: Move) -> PlanStep:
     """Let the primary step down, or interrupt it without a successor if it is the only voting member."""
     if state.is_single:
-        holds = [*disturbance_holds(state, move.process), *resync_holds(state, move)]
+        holds = interruption_holds(state, move)
         return PlanStep((), tuple(holds)) if holds else _after_file(state, move)
     holds = [*step_down_holds(state, move.process), *resync_holds(state, move)]
     down = state.move(MoveKind.STEP_DOWN, move.process)
