@@ -44,6 +44,11 @@ class KeyUse(Enum):
     OTHER = "OTHER"
     """With another key than that of the document, or with certificates."""
 
+    @property
+    def has_key(self) -> bool:
+        """Whether it has the key file of the document."""
+        return self in {KeyUse.TRANSITION, KeyUse.FULL}
+
     def talks_to(self, other: KeyUse) -> bool:
         """Whether two members can talk to each other."""
         return self is other or (KeyUse.TRANSITION in {self, other} and KeyUse.OTHER not in {self, other})

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from automation.plan.auth import KeyUse, key_use
+from automation.plan.guards import WITH_ALL_DATA
 from automation.plan.set_moves import members_after
 from automation.plan.values import (
     NO_SET_OBSERVED,
@@ -27,7 +28,6 @@ from automation.plan.versions import SERIES, series
 _STARTS = frozenset({MoveKind.START, MoveKind.RESTART, MoveKind.CHANGE_VERSION, MoveKind.RESYNC})
 _OF_MEMBERS = frozenset({MoveKind.ADD_MEMBER, MoveKind.CHANGE_MEMBER, MoveKind.REMOVE_MEMBER})
 _OF_AUTH = frozenset({MoveKind.WRITE_KEY_FILE, MoveKind.SET_USERS})
-_HEALTHY = (MemberState.PRIMARY, MemberState.SECONDARY)
 
 
 def expected(unit: GoalUnit, observed: ObservedFleet, move: Move) -> ObservedFleet:
@@ -183,7 +183,7 @@ class _Model:
             if member.is_electable
             and member.process != without
             and self.seen(member.process).is_running
-            and self.seen(member.process).state in _HEALTHY
+            and self.seen(member.process).state in WITH_ALL_DATA
         ]
         if not able or not self._has_majority(config):
             return

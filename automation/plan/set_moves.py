@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from automation.plan.arbiters import SINGLE_ARBITER_SINCE, arbiters_hold, takes_arbiters
-from automation.plan.auth import KeyUse
 from automation.plan.concerns import CONCERNS_SINCE, IMPLIED_SINCE, WRITE, implies_majority, needed_members
 from automation.plan.guards import (
     UnitState,
@@ -378,8 +377,8 @@ def users_move(state: UnitState) -> PlanStep:
     if goal is None or goal.is_manual:
         hold = state.hold(PlanReason.MAKER_NOT_MANAGED, "", other=name, move=MoveKind.SET_USERS.value)
         return PlanStep((), (hold,))
-    has_key = state.key_use(name) in {KeyUse.TRANSITION, KeyUse.FULL}
-    if state.state(name) is None or not has_key or goal.is_elsewhere:
+    use = state.key_use(name)
+    if state.state(name) is None or use is None or not use.has_key or goal.is_elsewhere:
         return PlanStep()  # It starts or restarts first, or its agent knows.
     if names is None:
         return PlanStep((), (state.hold(PlanReason.USERS_UNKNOWN, ""),))

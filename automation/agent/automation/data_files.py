@@ -14,11 +14,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from automation.agent.automation.failures import MoveFailed
+from automation.agent.automation.processes import LOCK
 from automation.agent.automation.rotated_logs import rotated_logs
 
 BEGINNING = "storage.bson"
 """A server writes this file once, when it creates its data."""
-LOCK = "mongod.lock"
 LOGS = ("*.log", "*.log.*")
 """Logs of a server, also of former settings."""
 ROLLBACKS = ("rollback", "rollback.*")

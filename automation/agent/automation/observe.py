@@ -28,8 +28,9 @@ from automation.agent.automation.servers import (
 from automation.agent.automation.users import user_commands, users_question
 from automation.agent.mongodb.connection import is_router
 from automation.agent.mongodb.metrics import OPLOG_FULL, moment, oplog_span
-from automation.plan.auth import KeyUse, key_use
+from automation.plan.auth import key_use
 from automation.plan.concerns import set_concern
+from automation.plan.guards import WITH_ALL_DATA
 from automation.plan.reading import flat_settings
 from automation.plan.setting_values import PARAMETERS, setting_value
 from automation.plan.values import (
@@ -366,7 +367,7 @@ class _RunningServer:
 
     def _concern(self, state: MemberState | None) -> Settings | None:
         """The default concerns that somebody has set. An arbiter does not know them."""
-        if state not in {MemberState.PRIMARY, MemberState.SECONDARY}:
+        if state not in WITH_ALL_DATA:
             return None
         answer, code = self._server.answer({"getDefaultRWConcern": 1})
         if answer is None:
@@ -375,14 +376,14 @@ class _RunningServer:
 
     def _key_file(self, settings: Settings | None) -> KeyFile | None:
         """The key file on the disk. The running server may have another key than that file."""
-        has_key = settings is None or key_use(settings) in {KeyUse.TRANSITION, KeyUse.FULL}
+        has_key = settings is None or key_use(settings).has_key
         is_asked = bool(self._managed.key) and has_key
         return KeyFile.DIFFERENT if is_asked and self._server.refuses_key else self._process.key_file
 
     def _users(self, state: MemberState | None, settings: Settings | None) -> tuple[str, ...] | None:
         """The names of users that are not as the document wants, as a server that can change them says."""
         is_right = state in {MemberState.PRIMARY, MemberState.STANDALONE} and settings is not None
-        if not is_right or key_use(settings or {}) not in {KeyUse.TRANSITION, KeyUse.FULL}:
+        if not is_right or not key_use(settings or {}).has_key:
             return None
         question = users_question(self._managed.auth)
         if not question["usersInfo"]:

@@ -16,10 +16,10 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
-from automation.agent.automation.data_files import BEGINNING, LOCK, LOGS, ROLLBACKS, checked_size, matches
+from automation.agent.automation.data_files import BEGINNING, LOGS, ROLLBACKS, checked_size, matches
 from automation.agent.automation.directories import real_place
 from automation.agent.automation.failures import MoveFailed
-from automation.agent.automation.processes import running_pid
+from automation.agent.automation.processes import LOCK, running_pid
 from automation.agent.automation.rotated_logs import STAMP_FORMAT, rotated_logs
 from automation.agent.files import sync_directory
 from automation.agent.settings import PREFIX

@@ -98,7 +98,7 @@ class ProcessMoves:
         pid = seen.pid
         if pid is None:
             raise MoveFailed(
-                f"the agent does not find the process of the server: {self._managed.data / 'mongod.lock'} "
+                f"the agent does not find the process of the server: {self._managed.data / processes.LOCK} "
                 "does not name it"
             )
         self._work.run(self._places.note_starts)

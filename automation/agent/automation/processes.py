@@ -14,6 +14,8 @@ from typing import Any
 from automation.agent.settings import PREFIX
 from automation.sections import items, section
 
+LOCK = "mongod.lock"
+"""The file in the directory of the data that names the process of the server."""
 _SECRET = re.compile(r"(?i)passw|pwd|secret|token|credential|\bkeys?$|pem$|query")
 _MOST_LINES, _LONGEST_TAIL = 12, 1500
 _CHECK_SECONDS = 60.0
@@ -22,7 +24,7 @@ _CHECK_SECONDS = 60.0
 def running_pid(data: Path) -> int | None:
     """The process that runs with this directory of data, as its lock file says; None if there is none."""
     try:
-        pid = int((data / "mongod.lock").read_bytes().strip())
+        pid = int((data / LOCK).read_bytes().strip())
     except (OSError, ValueError):
         return None
     return pid if pid > 1 and is_server(pid) else None
