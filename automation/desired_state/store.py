@@ -175,14 +175,21 @@ def publication_plan(
     return replace(drawn, holds=(*standing, *drawn.holds))
 
 
+def hosts_of_processes(group_id: str, document: Mapping[str, Any], names: Collection[str]) -> dict[str, Host]:
+    """Return the hosts of the processes of a document with these names, by the name of the process."""
+    wanted = frozenset(names)
+    listed = {process_name(process): process_address(process) for process in processes(document).values()}
+    addresses = {name: address for name, address in listed.items() if name in wanted and address is not None}
+    hosts = hosts_at(group_id, {address.key for address in addresses.values()})
+    return {name: hosts[address.key] for name, address in addresses.items() if address.key in hosts}
+
+
 def fleet_reports(group_id: str, document: Mapping[str, Any]) -> FleetReports:
     """Return the newest reports of the processes of a document, and of other members of its replica sets."""
-    by_name = {process_name(process): process_address(process) for process in processes(document).values()}
-    addresses = {name: address for name, address in by_name.items() if address is not None}
-    hosts = hosts_at(group_id, {address.key for address in addresses.values()})
-    named = {name: hosts[address.key] for name, address in addresses.items() if address.key in hosts}
+    names = [process_name(process) for process in processes(document).values()]
+    named = hosts_of_processes(group_id, document, names)
     sets = [unit.replica_set for unit in read_goal(document).units if unit.replica_set]
-    statuses = ProcessStatus.objects.filter(Among("name", list(by_name)), group_id=group_id)
+    statuses = ProcessStatus.objects.filter(Among("name", names), group_id=group_id)
     return FleetReports(
         hosts={name: seen for name, host in named.items() if (seen := reported_process(host)) is not None},
         others=_hosts_without_process(group_id, sets, {host.id for host in named.values()}),

@@ -4,30 +4,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from automation.desired_state.store import reported_process
+from automation.desired_state.store import hosts_of_processes, reported_process
 from automation.hooks import set_alerts_asked
 from automation.hosts.models import Host
-from automation.hosts.store import hosts_at
 from automation.measurements.store import newest_measurements
 from automation.metrics import Metric
 from automation.plan.known import KnownProcess, KnownUnit
 from automation.plan.reported import OLD
 from automation.plan.values import GoalUnit
 from automation.reports.rules import Samples
-from automation.sections import process_address, process_name, processes
 from automation.turns.models import PlanTurn
 from automation.turns.rules import TurnState, planned_until
 
 _METRICS = (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, Metric.OPLOG_MASTER_TIME, Metric.OPLOG_RATE_GB_PER_HOUR)
 _REMEMBERED = timedelta(days=1)
-
-
-def hosts_of_processes(group_id: str, document: Mapping[str, Any], names: set[str]) -> dict[str, Host]:
-    """Return the hosts of the processes of a document with these names, by the name of the process."""
-    listed = {process_name(process): process_address(process) for process in processes(document).values()}
-    addresses = {name: address for name, address in listed.items() if name in names and address is not None}
-    hosts = hosts_at(group_id, {address.key for address in addresses.values()})
-    return {name: hosts[address.key] for name, address in addresses.items() if address.key in hosts}
 
 
 def known_unit(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Callable
 
+from automation.agent.automation.members import WITHOUT_CONFIG
 from automation.agent.automation.observe import SeenProcess
 from automation.agent.automation.problems import AutomationProblems
 from automation.agent.client import Client, NoChallenge, Unreachable
@@ -35,7 +36,6 @@ from automation.sections import Section, items, text
 NEWS, CALM = 60.0, 30.0
 """Seconds in which a report counts, and until the next exchange of a replica set in which nothing happens."""
 _OPLOG_STEP = 600
-_NOT_INITIATED = frozenset({MemberState.UNINITIATED, MemberState.STANDALONE})
 
 
 class Exchange:
@@ -181,7 +181,7 @@ def read(row: Section) -> SeenProcess:
         )
         for _, member in items(row, "members")
     ]
-    if not config and state not in _NOT_INITIATED:
+    if not config and state not in WITHOUT_CONFIG:
         config = None
     of_set = replace(NO_SET_OBSERVED, config=None if config is None else tuple(config))
     seconds = row.get("oplogSeconds")

@@ -18,6 +18,8 @@ STATES = {
     10: MemberState.REMOVED,
 }
 """The states of members by their numbers."""
+WITHOUT_CONFIG = frozenset({MemberState.UNINITIATED, MemberState.STANDALONE})
+"""The states of a process that has no configuration of a replica set."""
 DOWN = 8
 """The number of a member that another member does not reach."""
 DELAYS = ("secondaryDelaySecs", "slaveDelay")

@@ -12,7 +12,7 @@ from typing import Any
 
 from automation.agent.automation.builds import DocumentBuilds
 from automation.agent.automation.key_files import seen_key_file
-from automation.agent.automation.members import DOWN, STATES, delay_of, state_of
+from automation.agent.automation.members import DOWN, STATES, WITHOUT_CONFIG, delay_of, state_of
 from automation.agent.automation.old_data import data_since, old_directories
 from automation.agent.automation.part import ManagedProcess
 from automation.agent.automation.places import ProcessPlaces, StartRecord
@@ -164,8 +164,7 @@ def _of_primary(seen: Mapping[str, SeenProcess], processes: Mapping[str, Observe
 
 def _may_be_new(process: ObservedProcess) -> bool:
     """Whether the process can belong to a replica set that is not initiated."""
-    outside = {MemberState.UNINITIATED, MemberState.STANDALONE}
-    return process.is_running is False or process.state in outside
+    return process.is_running is False or process.state in WITHOUT_CONFIG
 
 
 def observe(
@@ -347,7 +346,7 @@ class _RunningServer:
         return settings, frozenset(settable)
 
     def _config(self, state: MemberState | None) -> tuple[MemberConfig, ...] | None:
-        if state in {MemberState.UNINITIATED, MemberState.STANDALONE}:
+        if state in WITHOUT_CONFIG:
             return ()
         answer, code = self._server.answer({"replSetGetConfig": 1})
         if answer is None:
