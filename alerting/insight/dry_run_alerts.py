@@ -194,11 +194,11 @@ class DryRun:
         """The active alert on a target."""
         return self._active.get(target)
 
-    def see(self, at: datetime, observation: Observation) -> None:
-        """Decide as evaluation does, and keep the change."""
+    def see(self, at: datetime, observation: Observation, target: str = "") -> None:
+        """Decide as evaluation does, and keep the change. `target` is the target key, if it is known."""
         if observation.event_type is not self.config.event_type:
             return
-        target = self.target(observation)
+        target = target or self.target(observation)
         alert = self._active.get(target)
         view = AlertView(alert.value, alert.created) if alert else None
         decision = step(self.config, observation, view)

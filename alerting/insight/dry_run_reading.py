@@ -16,7 +16,7 @@ from alerting.configs.rules import (
     ThresholdOperator,
     ThresholdState,
 )
-from alerting.engine.observations import METRICS_GONE, Condition, Observation, of_host
+from alerting.engine.observations import METRICS_GONE, Condition, Observation, of_samples
 from alerting.insight.dry_run_alerts import DryRun, DryRunCut, DryRunLimit
 from alerting.insight.recorded_events import RecordedEvents
 from automation.choices import Tier
@@ -220,16 +220,16 @@ class _Measured:
         Raises OutOfTimeError.
         """
         for report in reports:
-            verdict = self.threshold.verdict_on(report.values)
-            alert = self.run.active(self.targets[report.source])
+            target, verdict = self.targets[report.source], self.threshold.verdict_on(report.values)
+            alert = self.run.active(target)
             if verdict.state is (ThresholdState.OUTSIDE if alert else ThresholdState.INSIDE):
                 if alert:
                     alert.value = verdict.value
                 continue
             self.budget.check()
             samples = {self.threshold.metric.value: report.values}
-            for observation in of_host(self.states[report.source], samples):
-                self.run.see(report.reported, observation)
+            for observation in of_samples(self.states[report.source], samples):
+                self.run.see(report.reported, observation, target)
 
     def changing(self, recorded: RecordedMetric, since: datetime, until: datetime) -> list[int]:
         """The sources with values that may start or end an alert, on one UTC day.

@@ -328,9 +328,10 @@ def values_within(
                 break
         return rows
 
-    rows = sorted(undisturbed(read, first, last, finest_packings), key=lambda row: row[:3])
+    rows = undisturbed(read, first, last, finest_packings)
     if len(rows) > most:
         return None
+    rows.sort(key=lambda row: row[:3])
     found: list[list[ReportedValues]] = [[] for _ in spans]
     for (place, reported, _), same in groupby(rows, key=lambda row: row[:3]):
         values = ReportedValues(spans[place - 1].source, reported, _newest(same))
