@@ -43,7 +43,7 @@ test: install-dev ## run the tests that are not slow; ARGS="tests/unit -k digest
 test-slow: install-dev ## run the slow tests: processes, browser, simulation, hostile requests, and others
 	@$(PYTEST) -n 5 -m slow $(ARGS)
 
-faults: install-dev ## the long tests of faults: hostile requests, pairs of writes, killed processes, failing receivers, 100,000 simulated seeds of delivery, 1,000,000 of plans
+faults: install-dev ## the long tests of faults: hostile requests, pairs of writes, killed processes, failing receivers, 100,000 simulated seeds of delivery and 1,000 over both ledgers, 1,000,000 of plans
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(LONG_TESTS) $(ARGS)
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile -m hypothesis tests/unit
 

@@ -35,6 +35,8 @@ from tests.simulation.stores import (
     setting_rows,
 )
 
+_OF_TIME = ("due", "sequence", "destination", "subject", "first_attempt", "lease_token", "lease_until")
+"""The columns that `next_time` reads. It is called after each step that finds nothing to do."""
 _CATEGORY = EVENT_TYPES[EventType.HOST_DOWN].category.value
 
 
@@ -90,9 +92,12 @@ class PostgresStore(LedgerStore):
 
     def next_time(self) -> datetime | None:
         pending = Notification.objects.filter(status=NotificationStatus.PENDING.value)
-        places = {place.id: place for place in Destination.objects.all()}
-        hosts = {host.host: host.next_try for host in UnreachableHost.objects.all()}
-        return next_time(list(pending.order_by("sequence", "id")), places, hosts)
+        rows = list(pending.only(*_OF_TIME).order_by("sequence", "id"))
+        if not rows:
+            return None
+        places = {place.id: place for place in Destination.objects.only("next_try", "host")}
+        hosts = dict(UnreachableHost.objects.values_list("host", "next_try"))
+        return next_time(rows, places, hosts)
 
     def notifications(self) -> list[Notification]:
         return list(Notification.objects.order_by("sequence", "id"))

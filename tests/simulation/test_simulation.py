@@ -16,7 +16,7 @@ from tests.simulation.runs import broken_seeds, broken_seeds_by_all_processors, 
 from tests.simulation.store import MemoryStore
 
 FIRST, _, LAST = os.environ.get("OPSAPI_TEST_SEEDS", "0-100000" if LONG else "").partition("-")
-SEEDS = range(int(FIRST), int(LAST)) if FIRST else sorted({*range(25), *(each.seed for each in BREAKS)})
+SEEDS = range(int(FIRST), int(LAST)) if FIRST else sorted({*range(80), *(each.seed for each in BREAKS)})
 
 
 def test_the_promises_hold_whatever_happens(record_property: Any) -> None:
