@@ -112,22 +112,19 @@ def step(goal: AutomationGoal, observed: ObservedFleet) -> PlanStep:
 
 
 def unit_step(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> PlanStep:
-    """As `step`, of one unit. A unit in which a move failed makes no moves.
+    """As `step`, of one unit.
 
-    A paused plan, and a unit whose document is refused, only start servers again as they ran: a restart may
-    have been cut off.
+    A plan that stopped or is paused, and a unit whose document is refused, only start servers again as they
+    ran: a restart may have been cut off, or a server may have ended. A process whose own move failed waits.
     """
     state = unit_state(unit, observed)
     failures, pause = tuple(_failures(state, goal)), tuple(_pause(state, observed))
+    returning = tuple(_returning(state, goal))
     if unit.refused:
-        return PlanStep(() if failures else tuple(_returning(state, goal)), (*unit.refused, *failures))
+        return PlanStep(returning, (*unit.refused, *failures))
     wanted = _wanted(state, goal)
-    if not wanted.moves:
-        return wanted
-    if failures:
-        return PlanStep((), (*failures, *pause))
-    returning = tuple(_returning(state, goal)) if pause else wanted.moves
-    return wanted if returning == wanted.moves else PlanStep(returning, pause)
+    is_free = not failures and (not pause or returning == wanted.moves)
+    return wanted if is_free or not wanted.moves else PlanStep(returning, (*failures, *pause))
 
 
 def own_need(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet, name: str) -> OwnNeed:
@@ -152,6 +149,8 @@ def _returning(state: UnitState, goal: AutomationGoal) -> Iterator[Move]:
     """The starts of wanted servers that are down, each with the version and the file that it had."""
     for process in state.unit.processes:
         seen = state.process(process.name)
+        if seen.failure is not None and seen.failure.process == process.name:
+            continue
         if seen.is_running is False and state.is_wanted(process.name) and seen.version and seen.file:
             before = replace(process, version=seen.version, settings=seen.file, key_file="")
             move = start(state, goal, before)

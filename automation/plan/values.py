@@ -220,11 +220,15 @@ class AutomationGoal:
 
 @dataclass(frozen=True)
 class FailedMove:
-    """A move that failed while the document with this number was the goal."""
+    """A move of a process that failed while the document with this number was the goal.
+
+    It stops the plan of the unit, so that all its processes have it.
+    """
 
     goal_number: int
     move: MoveKind
     why: str
+    process: str
 
 
 NO_MOVE, WAITS = "NONE", "WAITS"

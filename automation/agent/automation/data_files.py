@@ -15,7 +15,7 @@ from pathlib import Path
 
 from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.processes import LOCK
-from automation.agent.automation.rotated_logs import rotated_logs
+from automation.agent.automation.rotated_logs import ENDS, rotated_logs
 
 BEGINNING = "storage.bson"
 """A server writes this file once, when it creates its data."""
@@ -53,7 +53,8 @@ def _with_rotated(place: Path, written: Iterable[Path]) -> Iterator[Path]:
         yield path
         if (place / path).parent.is_dir():
             for rotated in rotated_logs(place / path):
-                yield from (part.relative_to(place) for part in rotated.parts.values())
+                # All of its names, because it can be compressed meanwhile.
+                yield from (path.with_name(f"{path.name}.{rotated.stamp}{end}") for end in ENDS)
 
 
 def _check_entry(place: Path, path: Path, status: os.stat_result, written: Collection[Path]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pymongo.errors import OperationFailure
 
-from automation.agent.automation.failures import MoveDelayed, MoveFailed
+from automation.agent.automation.failures import MoveDelayed, MoveFailed, TurnLost
 from automation.agent.automation.members import delay_of, state_of
 from automation.agent.automation.moved_process import SLOW_COMMAND_SECONDS, MovedProcess
 from automation.agent.automation.old_data import (
@@ -47,7 +47,7 @@ class _Copies:
     """What has to be copied before a server loses its data.
 
     `others`: the numbers of the other voting members that copy all data; so many of them as `needed` need it.
-    `addresses`: of all other members. `term` and `newest`: the newest term and write that the server knows.
+    `addresses`: of all other members. `term`: the newest that the server knows. `newest`: its newest write.
     """
 
     others: frozenset[int]
@@ -73,22 +73,28 @@ class DataMoves:
         program = self._work.run(partial(self._processes.check, version))
         self._work.begin("check the copies")
         place, aside = self._work.run(self._place_to_set_aside)
+        self._wait_for_copies(self._needed_copies(), MOVE_SECONDS)
         copies = self._needed_copies()
-        self._wait_for_copies(copies, MOVE_SECONDS)
         self._processes.stop()
         try:
             # A majority can have acknowledged writes with this member since then. Now no write needs it.
             self._work.begin("check the copies again")
             self._wait_for_copies(copies, _LAST_CHECK_SECONDS)
             self._work.begin("set the data aside")
-            self._work.run(partial(set_aside, place, aside))
-        except MoveFailed:
+            self._work.run(partial(self._set_aside, place, aside))
+        except TurnLost:
+            raise  # The server starts without a turn, with its data.
+        except Exception:
             self._processes.launch(program, version)
             raise
-        except OSError as error:
-            self._processes.launch(program, version)
-            raise MoveFailed(f"{place} cannot be renamed, and the server has its data: {error}") from None
         self._processes.launch(program, version)
+
+    @staticmethod
+    def _set_aside(place: Path, aside: Path) -> None:
+        try:
+            set_aside(place, aside)
+        except OSError as error:
+            raise MoveFailed(f"{place} cannot be renamed, and the server has its data: {error}") from None
 
     def _place_to_set_aside(self) -> tuple[Path, Path]:
         own = {"the configuration file": self._places.config, "the output": self._places.output}
@@ -112,11 +118,13 @@ class DataMoves:
             if member["votes"] and not member["arbiterOnly"] and not delay_of(member)
         )
         hosts = [str(member["host"]) for member in members if member["_id"] != own["_id"]]
-        places = [read_address(host, DEFAULT_PORT) for host in hosts]
+        places = {host: read_address(host, DEFAULT_PORT) for host in hosts}
+        if unreadable := [host for host, place in places.items() if place is None]:
+            raise MoveFailed(f"the agent cannot ask these members: {', '.join(unreadable)}")
         return _Copies(
             others=copying - {own["_id"]},
             needed=needed_copies(len(copying)),
-            addresses=tuple(place for place in places if place is not None),
+            addresses=tuple(place for place in places.values() if place is not None),
             term=status["term"],
             newest=_newest_write(own),
         )
@@ -126,18 +134,23 @@ class DataMoves:
 
         The guards of the plan allow a lag of seconds. The primary has all writes that this member has.
         """
-        newest = None
+        newest, answered = None, False
 
         def is_copied() -> bool:
-            nonlocal newest
+            nonlocal newest, answered
             status = self._primary_status(copies)
+            answered = status is not None
             if status is None:
                 return False
             newest = newest or max(copies.newest, _newest_write(_own(status)))
             return self._has_copies(copies, newest, status)
 
-        why = f"{copies.needed} other voting members did not have all data of the primary within {seconds} s"
-        self._work.wait(is_copied, why, seconds)
+        try:
+            self._work.wait(is_copied, "", seconds)
+        except MoveFailed:
+            lagging = f"{copies.needed} other voting members did not have all data of the primary"
+            what = lagging if answered else "no other member answered the agent as the primary"
+            raise MoveFailed(f"{what} within {seconds} s") from None
 
     def _has_copies(self, copies: _Copies, newest: Any, status: Mapping[str, Any]) -> bool:
         have = [
@@ -150,20 +163,19 @@ class DataMoves:
         return len(have) >= copies.needed
 
     def _primary_status(self, copies: _Copies) -> Mapping[str, Any] | None:
-        """The state of the replica set as its primary says, if it is another member; None without an answer.
+        """The state of the replica set as its primary says; None if no other member answers as the primary.
 
-        A primary of an earlier term may be a primary no more.
+        A primary of an earlier term than any member knows may be a primary no more.
         """
-        for address in copies.addresses:
-            status, _ = self._moved.member(address).answer({"replSetGetStatus": 1})
-            if (
-                status is not None
-                and status["set"] == self._managed.goal.replica_set
-                and state_of(status["myState"]) is MemberState.PRIMARY
-                and status["term"] >= copies.term
-            ):
-                return status
-        return None
+        answers = (self._moved.member(place).answer({"replSetGetStatus": 1})[0] for place in copies.addresses)
+        of_set = [
+            status
+            for status in answers
+            if status is not None and status["set"] == self._managed.goal.replica_set
+        ]
+        term = max([copies.term, *(status["term"] for status in of_set)])
+        primaries = (status for status in of_set if state_of(status["myState"]) is MemberState.PRIMARY)
+        return next((status for status in primaries if status["term"] == term), None)
 
     def remove_old_data(self) -> None:
         """Remove the data that was set aside."""
@@ -218,5 +230,9 @@ def _own(status: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _newest_write(member: Mapping[str, Any]) -> Any:
-    """The time of the newest write that a member of a status has."""
-    return member["optime"]["ts"]
+    """The term and the time of the newest write that a member of a status has on its disk.
+
+    A write of an earlier term than that of the primary may be rolled back, whatever its time is.
+    """
+    time = member.get("optimeDurable") or member["optime"]
+    return time["t"], time["ts"]

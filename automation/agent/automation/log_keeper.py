@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Callable
@@ -17,10 +16,13 @@ from automation.agent.automation.problems import AutomationProblems
 from automation.agent.automation.progress_reports import ProgressReports
 from automation.agent.automation.unit_planner import UnitPlanner
 from automation.agent.automation.work import in_thread
-from automation.agent.faults import shown
+from automation.agent.faults import log_unexpected, shown
 from automation.sections import section
 
 log = logging.getLogger("opsapi.agent")
+
+_LONG = timedelta(hours=1)
+"""Work that takes longer is a problem of its own."""
 
 
 class LogKeeper:
@@ -37,28 +39,28 @@ class LogKeeper:
         """`allowed`: the directories below which the agent may write."""
         self._planner, self._reports, self._problems = planner, reports, problems
         self._allowed, self._clock = allowed, clock
-        self._begun: dict[str, Future[LogWork]] = {}
-        self._one_at_a_time = threading.Lock()
+        self._begun: dict[str, tuple[datetime, Future[LogWork]]] = {}
 
     def tend(self, process: CarriedProcess) -> None:
         """Note the work that has ended, and begin to rotate, compress and delete logs again.
 
         Also of a plan that stopped or waits: it interrupts no client.
         """
-        begun = self._begun.get(process.name)
-        if begun is not None and not begun.done():
-            return
-        self._begun.pop(process.name, None)
-        self._note(process.name, LogWork() if begun is None else begun.result())
+        now, work = self._clock(), LogWork()
+        if process.name in self._begun:
+            began, future = self._begun[process.name]
+            if not future.done():
+                if now - began > _LONG:
+                    self._note(process.name, LogWork(problems=["the work on the logs takes over an hour"]))
+                return
+            del self._begun[process.name]
+            work = _work_of(future)
+        self._note(process.name, work)
         stated = section(process.managed.document, "logRotate")
         if stated and not process.part.is_paused:
             seen, server = self._planner.see(process), self._planner.server(process)
-            work = partial(tend_process, seen, stated, server, self._allowed, self._clock())
-            self._begun[process.name] = in_thread(partial(self._alone, work), "automation logs")
-
-    def _alone(self, work: Callable[[], LogWork]) -> LogWork:
-        with self._one_at_a_time:  # The processes of a machine share its disks and processors.
-            return work()
+            tend = partial(tend_process, seen, stated, server, self._allowed, now)
+            self._begun[process.name] = now, in_thread(tend, "automation logs")
 
     def _note(self, name: str, work: LogWork) -> None:
         for done, paths in (
@@ -71,3 +73,11 @@ class LogKeeper:
         self._reports.progress[name].log_problems = work.problems
         why = "; ".join(work.problems)
         self._problems.report(f"{name}: logRotate", why and f"{name}: logRotate: {why}")
+
+
+def _work_of(future: Future[LogWork]) -> LogWork:
+    error = future.exception()
+    if error is None:
+        return future.result()
+    log_unexpected("automation logs", error)
+    return LogWork(problems=[f"an error of the agent: {type(error).__name__}"])

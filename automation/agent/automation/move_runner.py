@@ -203,7 +203,7 @@ class MoveRunner:
             failure = f"an error of the agent: {type(error).__name__}"
         if failure:
             log.error("automation: %s: %s failed: %s", move.process, move.kind.value, failure)
-            self._planner.failures[move.process] = FailedMove(version, move.kind, failure)
+            self._planner.failures[move.process] = FailedMove(version, move.kind, failure, move.process)
         else:
             log.info("automation: %s: %s is done", move.process, move.kind.value)
         self.retries.forget(move)

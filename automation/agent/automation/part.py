@@ -226,12 +226,16 @@ def _builds(document: Document) -> Iterator[tuple[str, Sequence[Document]]]:
 def _failures(
     document: Document, goal: AutomationGoal, processes: Mapping[str, ManagedProcess]
 ) -> Iterator[tuple[str, FailedMove]]:
-    """The moves that stopped plans, by the process of this machine whose plan stopped."""
+    """The moves that stopped plans, by the process of this machine whose plan stopped: its own move, if any."""
     known = {kind.value: kind for kind in MoveKind}
+    own: dict[str, FailedMove] = {}
     for _, stop in items(document, "stopped"):
         kind = known.get(text(stop, "move") or "")
-        failure = FailedMove(goal.number, kind or MoveKind.RESTART, text(stop, "reason") or "")
-        named, replica_set = text(stop, "process"), text(stop, "replicaSetName")
+        named, replica_set = text(stop, "process") or "", text(stop, "replicaSetName")
+        failure = FailedMove(goal.number, kind or MoveKind.RESTART, text(stop, "reason") or "", named)
         for name, process in processes.items():
-            if name == named or (replica_set and process.unit.replica_set == replica_set):
+            if name == named:
+                own[name] = failure
+            elif replica_set and process.unit.replica_set == replica_set:
                 yield name, failure
+    yield from own.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -101,7 +102,8 @@ class ProcessMoves:
                 f"the agent does not find the process of the server: {self._managed.data / processes.LOCK} "
                 "does not name it"
             )
-        self._work.run(self._places.note_starts)
+        with suppress(OSError, MoveFailed):  # An old start that counts once more does not matter.
+            self._work.run(self._places.note_starts)
         self._work.run(partial(processes.end, pid))
         self._work.wait(
             lambda: not processes.is_server(pid), f"the server did not end within {MOVE_SECONDS} s"
@@ -119,8 +121,9 @@ class ProcessMoves:
             said = processes.tail(self._log(), 0, self._managed.settings)
             minutes = _SOON.total_seconds() / 60
             raise MoveFailed(f"the server has ended {len(recent)} times within {minutes:.0f} minutes: {said}")
-        self.launch(self._work.run(partial(self.check, version)), version)
+        program = self._work.run(partial(self.check, version))
         self._work.run(partial(self._places.note_starts, *recent, now))
+        self.launch(program, version)
 
     def launch(self, program: Path, version: str) -> None:
         """Start the program, which was checked, and wait until it answers."""

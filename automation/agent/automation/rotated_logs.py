@@ -23,6 +23,8 @@ _STAMP = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d"
 STAMP_FORMAT = "%Y-%m-%dT%H-%M-%S"
 """The time of the rotation in UTC, in the name of a rotated log."""
 _COMPRESSED, _UNFINISHED = ".gz", ".gz.tmp"
+ENDS = ("", _COMPRESSED, _UNFINISHED)
+"""The ends of the names of a rotated log: as the server left it, compressed, and while it is compressed."""
 _ROTATED = re.compile(rf"({_STAMP}Z?)(|\{_COMPRESSED}|\{_UNFINISHED})")
 
 

@@ -84,7 +84,7 @@ class UnitPlanner:
             process.places,
             self.builds(part),
             versions=part.goal.versions,
-            failure=part.failures.get(process.name) or self.failures.get(process.name),
+            failure=self.failures.get(process.name) or part.failures.get(process.name),
             now=self._clock(),
         )
 

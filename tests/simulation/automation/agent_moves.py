@@ -158,4 +158,4 @@ def _start(state: RunState, move: Move) -> None:
         resync,
     )
     if why:
-        state.failures[server.name] = FailedMove(state.goal.number, move.kind, why)
+        state.failures[server.name] = FailedMove(state.goal.number, move.kind, why, server.name)

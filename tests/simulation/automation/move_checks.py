@@ -17,7 +17,7 @@ def check_move(state: RunState, move: Move, observed: ObservedFleet, unseen: set
         for seen in observed.processes.values()
         if seen.failure is not None and seen.failure.goal_number == state.goal.number
     ]
-    if failed:
+    if failed and (not returns or any(failure.process == move.process for failure in failed)):
         world.violates(FleetPromise.HANDS_OFF, f"{move.kind.value} of {move.process} after {failed[0]}")
     if move.process in state.manual() and move.kind in INTERRUPTING | {MoveKind.START}:
         world.violates(FleetPromise.HANDS_OFF, f"{move.kind.value} of {move.process} in manual mode")

@@ -127,7 +127,7 @@ class SeparateRun(FleetRun):
         ]
         if gone:
             self.state.failures[move.process] = FailedMove(
-                self.state.goal.number, move.kind, f"{gone} do not answer"
+                self.state.goal.number, move.kind, f"{gone} do not answer", move.process
             )
         else:
             super()._make(move)
@@ -185,7 +185,7 @@ class SeparateRun(FleetRun):
         """A process as its agent sees it. A failed move stops the plan of all agents."""
         failures = [
             seen.failure
-            for seen in now.processes.values()
+            for seen in (now.processes[name], *now.processes.values())
             if seen.failure is not None and seen.failure.goal_number == self.state.goal.number
         ]
         process = replace(now.processes[name], failure=failures[0] if failures else None, lag=None)

@@ -236,7 +236,7 @@ class TestGuards:
 
     def test_a_pause_and_a_failure_stop_every_move(self) -> None:
         goal = goal_of(replica_set(**RESTARTED))
-        failure = FailedMove(goal.number, MoveKind.RESTART, "it does not start")
+        failure = FailedMove(goal.number, MoveKind.RESTART, "it does not start", "p2")
         failed = step(goal, fleet(replica_set(), p2={"failure": failure}))
         assert (moves(failed), reasons(failed)) == ([], {"STOPPED"})
         paused = step(goal, replace(fleet(replica_set()), is_paused=True))
@@ -255,6 +255,14 @@ class TestGuards:
             (MoveKind.START, "p1", "5.0.31")
         ]
         assert reasons(found) == {"PAUSED"}
+
+    def test_other_servers_that_are_down_start_as_they_ran_after_a_failure(self) -> None:
+        down = {"is_running": False, "state": None}
+        goal = goal_of(replica_set(**RESTARTED))
+        failure = FailedMove(goal.number, MoveKind.START, "it ends again and again", "p2")
+        seen = fleet(replica_set(), p1={**down, "failure": failure}, p2={**down, "failure": failure})
+        found = step(goal, seen)
+        assert (moves(found), reasons(found)) == ([("START", "p1")], {"STOPPED"})
 
     def test_a_member_that_is_down_before_its_version_can_change_starts_with_the_settings_of_its_version(
         self,
@@ -275,7 +283,7 @@ class TestGuards:
             ({"file": {}}, {}),
             ({"builds": frozenset()}, {}),
             ({"is_running": None}, {}),
-            ({"failure": FailedMove(1, MoveKind.START, "it does not start")}, {}),
+            ({"failure": FailedMove(1, MoveKind.START, "it does not start", "p1")}, {}),
             ({}, {"disabled": True}),
             ({}, {"manualMode": True}),
         ],
@@ -291,7 +299,7 @@ class TestGuards:
 
     def test_another_document_goes_on_after_a_failure(self) -> None:
         goal = goal_of(replica_set(**RESTARTED))
-        earlier = FailedMove(goal.number - 1, MoveKind.RESTART, "it does not start")
+        earlier = FailedMove(goal.number - 1, MoveKind.RESTART, "it does not start", "p2")
         assert moves(step(goal, fleet(replica_set(), p2={"failure": earlier}))) == [("RESTART", "p1")]
 
     def test_nothing_is_observed_and_nothing_is_done(self) -> None:
@@ -700,7 +708,7 @@ class TestInterruptedFeatureVersion:
         sent = replica_set(version="6.0.20", featureCompatibilityVersion="6.0")
         away = self.interrupted("6.0", p2={"is_running": None})
         assert step(goal_of(sent), away).moves == ()
-        failure = FailedMove(1, MoveKind.SET_FEATURE_VERSION, "interrupted")
+        failure = FailedMove(1, MoveKind.SET_FEATURE_VERSION, "interrupted", "p0")
         failed = step(goal_of(sent), self.interrupted("6.0", p0={"failure": failure}))
         assert (moves(failed), reasons(failed)) == ([], {"STOPPED"})
 

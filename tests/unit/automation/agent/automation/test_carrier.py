@@ -305,6 +305,22 @@ def test_logs_are_deleted_as_the_document_says_although_the_plan_has_stopped(
     assert "logRotate" not in only(platform.reports[-1])["errorString"]
 
 
+def test_an_error_in_the_work_on_logs_is_reported_and_does_not_end_the_round(
+    rounds: Callable[..., Made], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> LogWork:
+        raise TypeError("a bug")
+
+    monkeypatch.setattr(log_keeper, "tend_process", fail)
+    platform, carrier = rounds(given(tmp_path, {"logRotate": rotation(numTotal=1)}))
+
+    def is_reported() -> bool:
+        carrier.round()
+        return "an error of the agent: TypeError" in only(platform.reports[-1])["errorString"]
+
+    eventually(is_reported, message="the error is reported")
+
+
 def test_moves_do_not_wait_for_logs_that_are_compressed_for_long(
     rounds: Callable[..., Made], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

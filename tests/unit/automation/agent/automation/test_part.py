@@ -136,3 +136,7 @@ def test_a_stopped_move_of_its_replica_set_stops_the_process(allowed: Path) -> N
     found = part(allowed, process(args2_6=named), stopped=[stop])
     failure = found.failures["db_1"]
     assert (failure.move, failure.why, failure.goal_number) == (MoveKind.RESTART, "it did not start", 1)
+    own = {**stop, "process": "db_1", "move": "START"}
+    for stops in ([own, stop], [stop, own]):
+        failure = part(allowed, process(args2_6=named), stopped=stops).failures["db_1"]
+        assert (failure.move, failure.process) == (MoveKind.START, "db_1")
