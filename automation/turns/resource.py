@@ -196,16 +196,24 @@ def _plan(status: AutomationStatus, process: ProcessState) -> ShownPlan | JsonOb
     if process.plan is None:
         return drawn
     known = ProcessPlanStatusDocument.of(drawn or ShownPlan())
+    turns = {move["move"]: move for move in known["moves"] if move["state"] != MoveState.PLANNED.value}
     return {
         **known,
         "origin": PlanOrigin.AGENT.value,
-        "moves": [_reported_move(move) for move in process.plan["moves"]],
+        "moves": [_reported_move(move, turns.get(move["move"])) for move in process.plan["moves"]],
         "waits": [*known["waits"], *(_reported_wait(wait) for wait in process.plan["waits"])],
     }
 
 
-def _reported_move(move: JsonObject) -> JsonObject:
+def _reported_move(move: JsonObject, turn: JsonObject | None) -> JsonObject:
+    """A move as the agent reports it. `turn`: the last move of this kind that had a turn.
+
+    A move that runs by the last report is lost if the agent does not renew its turn any more.
+    """
     document = {name: value for name, value in move.items() if value != []}
+    is_lost = turn is not None and turn["state"] == MoveState.LOST.value
+    if turn is not None and is_lost and move["state"] == MoveState.RUNNING.value:
+        document |= {"state": turn["state"], "finished": turn["finished"]}
     return {**document, "disturbs": MoveKind(move["move"]) in DISTURBING}
 
 

@@ -15,6 +15,7 @@ from events.models import Event
 from opsapi import clock
 from opsapi.api.links import AGENTS
 from opsapi.roles import Grant, Role
+from tests.api import bodies
 from tests.api.automation import path, published, publisher, refusal
 from tests.api.test_automation_plan import report
 from tests.api.turns import (
@@ -269,6 +270,26 @@ def test_the_status_shows_running_and_ended_moves(
     give(agent, ready, turn, outcome="DONE")
     done, planned = publisher.get(status).json()["processes"][1]["plan"]["moves"]
     assert (done["state"], "finished" in done, planned["state"]) == ("DONE", True, "PLANNED")
+
+
+def test_a_move_that_an_agent_reported_as_running_is_lost_with_its_turn(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    def move() -> Any:
+        """The move of p1 in the status."""
+        (shown,) = publisher.get(f"/groups/{ready.id}/automationStatus").json()["processes"][1]["plan"][
+            "moves"
+        ]
+        return shown
+
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        turn = turn_for_a_restart(agent, publisher, path, ready)
+        plan = {"moves": [{"move": "RESTART", "state": "RUNNING", "started": turn["granted"]}]}
+        process = {"name": "p1", "hostname": machine(1), "lastGoalVersionAchieved": 0, "plan": plan}
+        agent.report(ready.id, bodies.report(agentType="AUTOMATION", processes=[process]))
+        assert (move()["state"], "finished" in move()) == ("RUNNING", False)
+        traveller.shift(timedelta(seconds=31))
+        assert (move()["state"], move()["finished"]) == ("LOST", turn["expires"])
 
 
 def test_a_move_that_did_not_begin_is_neither_done_nor_lost(
