@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from accesslist.changes import acting
-from accesslist.locks import scopes_lock_shared
+from accesslist.locks import actor_lock_shared, scopes_lock_shared
 from alerting.engine.ledger import AlertClosing, Ledger
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.schedule import schedule_acknowledged
@@ -32,6 +32,7 @@ from opsapi.api.errors import ApiError, BadField, get_or_404
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import batches
 from opsapi.clock import wire_time
+from opsapi.fields import Among
 from opsapi.ids import derived_id, first_id
 from opsapi.roles import Scope
 
@@ -314,6 +315,25 @@ def _closed_event(alert: Alert) -> NewEvent | None:
     """The event of an alert that ends; None if it never opened."""
     closing = closing_type(EventType(alert.event_type))
     return _event(alert, closing) if closing and alert.status == AlertStatus.OPEN.value else None
+
+
+def alerts_hold(*, ids: Collection[str], actor: Actor) -> list[Alert]:
+    """Lock alerts in the transaction of the caller, and return them as they are now, in the order of ids.
+
+    The open alerts of their incidents are locked in the same order, so that `alert_acknowledge` on each alert
+    locks no more alerts.
+
+    Raises:
+        ApiError: SERVICE_UNAVAILABLE, if a permission of the actor was revoked since.
+    """
+    actor_lock_shared(actor)
+    chosen = Q(Among("id", ids))
+    joined = Alert.objects.filter(chosen).values_list("incident_id", flat=True)
+    incidents = {incident for incident in joined if incident}
+    of_incidents = Q(Among("incident_id", incidents), status=AlertStatus.OPEN.value)
+    locked = Alert.objects.filter(chosen | of_incidents).order_by("id").select_for_update()
+    wanted = set(ids)
+    return [alert for alert in locked if alert.id in wanted]
 
 
 def alert_acknowledge(

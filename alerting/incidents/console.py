@@ -1,7 +1,7 @@
 """Forms of actions on alerts: API documents with the most common values preselected."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,12 +20,13 @@ from django.views.decorators.http import require_POST
 from alerting.access import WRITE
 from alerting.engine.models import Notification
 from alerting.incidents.alert_page import page_of
-from alerting.incidents.changes import alert_acknowledge
+from alerting.incidents.changes import alert_acknowledge, alerts_hold
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.inbox import inbox_rows
 from alerting.incidents.listed import (
     LISTED,
     NONE_LISTED,
+    ended_words,
     left_out_words,
     listed_alerts,
     listed_ids,
@@ -35,11 +36,10 @@ from alerting.incidents.listed import (
 from alerting.incidents.models import Alert
 from alerting.incidents.presentation import SeverityFilter, alert_badge, severity_badge
 from alerting.incidents.resource import AcknowledgementDocument
-from alerting.incidents.rules import MORNING, AcknowledgementPreset, until_of
+from alerting.incidents.rules import MORNING, Acknowledgement, AcknowledgementPreset, until_of
 from alerting.incidents.store import (
     MOST_SEARCHED,
     Age,
-    acknowledged_at,
     active_alerts_with,
     alert_acknowledgement,
     alerts_matching,
@@ -60,9 +60,9 @@ from events.models import Event
 from events.types import EVENT_TYPES, AlertEffect, EventType
 from events.wording import in_words, target_words
 from opsapi import clock
-from opsapi.clock import time_words
+from opsapi.clock import time_words, wire_time
 from opsapi.console.action_pages import BACK, CONFIRMED, selected_rows
-from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, HeldRows, operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, is_too_long
 from opsapi.console.display import Context, badge, json_field, link, short, tipped, urls_seen
@@ -142,6 +142,32 @@ class AlertWindowForm(WindowFields):
         return named_target(self.row.facts)
 
 
+def _hold_selected(call: ActionCall, rows: Sequence[Alert]) -> HeldRows:
+    """Leave out alerts that have ended since they were read.
+
+    The service refuses alerts that had ended before; also if all alerts have ended since.
+    """
+    locked = alerts_hold(ids=[row.id for row in rows], actor=call.actor)
+    had_ended = {row.id for row in rows if row.status not in ACTIVE}
+    kept = [row for row in locked if row.status in ACTIVE or row.id in had_ended]
+    if not kept:
+        return HeldRows(rows=rows)
+    return HeldRows(rows=kept, left_out=ended_words(len(rows) - len(kept)))
+
+
+def _hold_with_undo(call: ActionCall, rows: Sequence[Alert]) -> HeldRows:
+    """As `_hold_selected`, with a button for the undo."""
+    held = _hold_selected(call, rows)
+    return replace(held, note=_undo_note(call, held.rows))
+
+
+def _undo_note(call: ActionCall, rows: Sequence[Alert]) -> str:
+    """The button for the undo; empty if an alert was acknowledged: a removal would not restore that."""
+    if any(alert_acknowledgement(row, call.now) for row in rows):
+        return ""
+    return undo_button(rows, call.values["acknowledgedUntil"])
+
+
 def _acknowledge(call: ActionCall) -> ActionOutcome:
     """Acknowledge the alert; without input, remove the acknowledgement."""
     until = call.values.get("acknowledgedUntil", call.now)
@@ -185,6 +211,7 @@ OF_ALERT: Mapping[str, Action] = {
         primary=True,
         bulk=True,
         offered=lambda alert, _now: alert.status in ACTIVE,
+        hold=_hold_selected,
     ),
     "unacknowledge": Action(
         label="Remove acknowledgement",
@@ -270,6 +297,7 @@ class ListTab:
     url: str
     count: str
     is_current: bool
+    is_urgent: bool
 
 
 class AlertChangeList(ConsoleChangeList):
@@ -318,6 +346,7 @@ class AlertChangeList(ConsoleChangeList):
             url=self.get_query_string({TabFilter.parameter_name: tab.value}),
             count="" if count is None else number_of(count),
             is_current=tab is self.tab,
+            is_urgent=tab is AlertTab.NEEDS_YOU and count != 0,
         )
 
 
@@ -404,7 +433,7 @@ class AlertAdmin(ConsoleAdmin):
             name=self._name("acknowledge"),
         )
         undo = path(
-            "unacknowledge/",
+            "unacknowledge/<str:until>/",
             self.admin_site.admin_view(require_POST(self.unacknowledge_view)),
             name=self._name("unacknowledge"),
         )
@@ -415,42 +444,70 @@ class AlertAdmin(ConsoleAdmin):
 
         Of the listed alerts, only alerts that still need somebody: an acknowledgement by somebody else stays.
         """
+        action = OF_ALERT["acknowledge"]
+        if LISTED in request.POST:
+            return self._listed_at_once(request, action, lambda _, before: before is None, until=until)
         selected, incidents = (request.POST.getlist(name) for name in (ACTION_CHECKBOX_NAME, "incident"))
         of_incidents = Q(Among("incident_id", incidents), status=AlertStatus.OPEN.value)
         chosen = self.get_queryset(request).filter(Q(Among("id", selected)) | of_incidents)
-        if LISTED in request.POST:
-            chosen = self._listed(request).exclude(acknowledged_at(clock.now()))
-        return self._at_once(request, "acknowledge", chosen, until=until)
-
-    def unacknowledge_view(self, request: HttpRequest) -> HttpResponse:
-        """Remove the acknowledgements of the listed alerts that are by this operator, at once."""
-        own = Q(acknowledged_at(clock.now()), acknowledging_username=operator_of(request).actor().name)
-        return self._at_once(request, "unacknowledge", self._listed(request).filter(own))
-
-    def _listed(self, request: HttpRequest) -> QuerySet[Alert]:
-        """The listed alerts that have not ended."""
-        active = [status.value for status in ACTIVE]
-        return self.get_queryset(request).filter(Among("id", listed_ids(request)), status__in=active)
-
-    def _at_once(
-        self, request: HttpRequest, name: str, chosen: QuerySet[Alert], **typed: str
-    ) -> HttpResponse:
-        """Run an action without its page, and return to the page of the button: the list, or an alert."""
-        listed, sent, now = listed_ids(request), request.POST.copy(), clock.now()
-        sent.update({CONFIRMED: "1", **typed})
-        if listed:
-            sent[BACK] = without_page(sent.get(BACK, ""))
-        request.POST = sent  # type: ignore[assignment]
         try:
             rows = selected_rows(chosen)
         except ValueError as refusal:
-            messages.error(request, NONE_LISTED if listed else str(refusal))
-            return redirect(f"{self.list_url()}?{sent[BACK]}" if listed else self.list_url())
-        if listed and len(rows) < len(listed):
-            messages.warning(request, left_out_words(len(listed) - len(rows)))
-        # The list has the form of the button.
-        is_undone = BACK in sent and not any(alert_acknowledgement(row, now) for row in rows)
-        return self._action_page(request, OF_ALERT[name], rows, note=undo_button(rows) if is_undone else "")
+            messages.error(request, str(refusal))
+            return redirect(self.list_url())
+        # Only the list has the form of the button for the undo.
+        if BACK in request.POST:
+            action = replace(action, hold=_hold_with_undo)
+        return self._at_once(request, action, rows, until=until)
+
+    def unacknowledge_view(self, request: HttpRequest, until: str) -> HttpResponse:
+        """Remove the acknowledgements of the listed alerts that are by this operator until this time."""
+
+        def is_of_click(call: ActionCall, before: Acknowledgement | None) -> bool:
+            return before is not None and (before.username, wire_time(before.until)) == (
+                call.actor.name,
+                until,
+            )
+
+        return self._listed_at_once(request, OF_ALERT["unacknowledge"], is_of_click)
+
+    def _listed_at_once(
+        self,
+        request: HttpRequest,
+        action: Action,
+        applies: Callable[[ActionCall, Acknowledgement | None], bool],
+        **typed: str,
+    ) -> HttpResponse:
+        """Run an action on the listed alerts that have not ended, and to whose acknowledgement it applies."""
+        listed, back = listed_ids(request), without_page(request.POST.get(BACK, ""))
+
+        def hold(call: ActionCall, rows: Sequence[Alert]) -> HeldRows:
+            locked = alerts_hold(ids=[row.id for row in rows], actor=call.actor)
+            active = [row for row in locked if row.status in ACTIVE]
+            kept = [row for row in active if applies(call, alert_acknowledgement(row, call.now))]
+            if not kept:
+                return HeldRows(rows=[], left_out=NONE_LISTED)
+            note = _undo_note(call, kept)
+            return HeldRows(rows=kept, left_out=left_out_words(len(listed) - len(kept)), note=note)
+
+        try:
+            rows = selected_rows(
+                self.get_queryset(request).filter(Among("id", listed)), none_left=NONE_LISTED
+            )
+        except ValueError as refusal:
+            messages.error(request, str(refusal))
+            return redirect(f"{self.list_url()}?{back}")
+        return self._at_once(request, replace(action, hold=hold), rows, **{BACK: back}, **typed)
+
+    def _at_once(
+        self, request: HttpRequest, action: Action, rows: Sequence[Alert], **typed: str
+    ) -> HttpResponse:
+        """Run an action without its page, and return to the page of the button: the list, or an alert."""
+        sent = request.POST.copy()
+        for name, value in {CONFIRMED: "1", **typed}.items():
+            sent[name] = value
+        request.POST = sent  # type: ignore[assignment]
+        return self._action_page(request, action, rows)
 
     def list_note(self, request: HttpRequest) -> str:
         """What a search reads."""

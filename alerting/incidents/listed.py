@@ -4,6 +4,7 @@ A button names its alerts, so that it never acknowledges an alert that opened af
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from django.contrib.admin.views.main import PAGE_VAR
@@ -14,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from alerting.incidents.inbox import InboxAlert, InboxIncident
 from alerting.incidents.models import Alert
+from opsapi.clock import wire_time
 
 LISTED: Final = "listed"
 """The field with the IDs of alerts, separated by commas."""
@@ -49,8 +51,8 @@ def listed_alerts(rows: Iterable[InboxAlert | InboxIncident], *, is_only_page: b
 
 
 def listed_ids(request: HttpRequest) -> list[str]:
-    """Return the IDs that a button sent."""
-    return [name for name in request.POST.get(LISTED, "").split(",") if name]
+    """Return the IDs that a button sent, each once."""
+    return [name for name in dict.fromkeys(request.POST.get(LISTED, "").split(",")) if name]
 
 
 def without_page(query: str) -> str:
@@ -61,16 +63,29 @@ def without_page(query: str) -> str:
 
 
 def left_out_words(number: int) -> str:
-    """Say that listed alerts were not changed, because they had changed since the page was loaded."""
+    """Say that listed alerts were not changed, because they had changed since the page was loaded.
+
+    Empty if there is none.
+    """
+    if not number:
+        return ""
     alerts = "1 alert has" if number == 1 else f"{number} alerts have"
     return f"{alerts} changed since you loaded the list, and did not change now."
 
 
-def undo_button(alerts: Iterable[Alert]) -> SafeString:
-    """A button of the list that removes the acknowledgements of these alerts."""
+def ended_words(number: int) -> str:
+    """Say that selected alerts were not changed, because they had ended. Empty if there is none."""
+    if not number:
+        return ""
+    alerts = "1 selected alert has" if number == 1 else f"{number} selected alerts have"
+    return f"{alerts} ended, and did not change."
+
+
+def undo_button(alerts: Iterable[Alert], until: datetime) -> SafeString:
+    """A button of the list that removes the acknowledgements of these alerts until this time."""
     html = (
         '<button type="submit" form="acknowledge-form" formaction="{}" name="{}" value="{}" '
         'class="inbox-undo">Undo</button>'
     )
-    url = reverse("admin:alerting_alert_unacknowledge")
+    url = reverse("admin:alerting_alert_unacknowledge", args=[wire_time(until)])
     return format_html(html, url, LISTED, ",".join(alert.id for alert in alerts))

@@ -19,7 +19,7 @@ from django.utils.html import format_html
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.links import base_url
-from opsapi.console.actions import Action, ActionCall, ActionOutcome, LinkOfRows, operator_of
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, HeldRows, LinkOfRows, operator_of
 from opsapi.console.forms import ConsoleForm
 from opsapi.roles import Scope
 
@@ -107,21 +107,14 @@ def sent_token(request: HttpRequest) -> str:
 class ActionPage:
     """A request for an action. `rows`: the rows of the action, [None] if it creates a row.
 
-    `name`: the action's name in the list. `note`: what follows the message of success.
+    `name`: the action's name in the list.
     """
 
     def __init__(
-        self,
-        admin: PagesOfModel,
-        request: HttpRequest,
-        action: Action,
-        rows: Sequence[Any],
-        *,
-        name: str = "",
-        note: str = "",
+        self, admin: PagesOfModel, request: HttpRequest, action: Action, rows: Sequence[Any], name: str = ""
     ):
         self.admin, self.request, self.action, self.rows, self.name = admin, request, action, rows, name
-        self.note = note
+        self.held = HeldRows(rows=rows)
         self.operator = operator_of(request)
         self.now = clock.now()
         self.is_new = rows == [None]
@@ -177,11 +170,15 @@ class ActionPage:
         return kind(initial=initial, operator=self.operator, row=row, rows=rows)
 
     def _run(self, form: ConsoleForm) -> list[ActionOutcome]:
-        """Run the action on all rows, or change none."""
+        """Run the action on all rows that it holds, or change none."""
         with transaction.atomic() if self.action.atomic else nullcontext():
             if self.is_new:
                 self.action.authorise(self.operator, None, form.scope())
-            return [self.action.run(self._call(row, form)) or ActionOutcome() for row in self.rows]
+            hold = self.action.hold
+            held = hold(self._call(None, form), self.rows) if hold else self.held
+            outcomes = [self.action.run(self._call(row, form)) or ActionOutcome() for row in held.rows]
+        self.held = held
+        return outcomes
 
     def _call(self, row: Any, form: ConsoleForm) -> ActionCall:
         address = base_url(self.request)
@@ -199,13 +196,18 @@ class ActionPage:
 
     def _next(self, committed: Sequence[ActionOutcome]) -> HttpResponse:
         outcomes = [outcome.after() if outcome.after else outcome for outcome in committed]
-        only, url = _only(outcomes), self._leads_to(outcomes)
+        only, url, held = _only(outcomes), self._leads_to(outcomes), self.held
+        if not held.rows:
+            messages.error(self.request, held.left_out)
+            return redirect(url)
         if only and only.template:
             return self._answer(only.template, {**only.context, "row_url": url})
         for warning in dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings):
             messages.warning(self.request, warning)
+        if held.left_out:
+            messages.warning(self.request, held.left_out)
         done = self._messages(outcomes)
-        messages.success(self.request, format_html("{} {}", done, self.note) if self.note else done)
+        messages.success(self.request, format_html("{} {}", done, held.note) if held.note else done)
         return redirect(url)
 
     def _leads_to(self, outcomes: Sequence[ActionOutcome]) -> str:
@@ -215,14 +217,14 @@ class ActionPage:
         if BACK in self.request.POST:
             query = QueryDict(self.request.POST[BACK]).urlencode()
             return f"{self.admin.list_url()}?{query}" if query else self.admin.list_url()
-        return self.admin.page_url(only.row or self.rows[0]) if only else self.admin.list_url()
+        return self.admin.page_url(only.row or self.held.rows[0]) if only else self.admin.list_url()
 
     def _messages(self, outcomes: Sequence[ActionOutcome]) -> str:
         only = _only(outcomes)
         if only and only.message:
             return only.message
         what = (
-            _as_it_is(only.row or self.rows[0])
+            _as_it_is(only.row or self.held.rows[0])
             if only
             else f"{len(outcomes)} {self.admin.opts.verbose_name_plural}"
         )
@@ -286,15 +288,17 @@ def to_form(link: LinkOfRows) -> DoToMany:
     return do
 
 
-def selected_rows(chosen: "models.QuerySet[Any]") -> list[Any]:
+def selected_rows(chosen: "models.QuerySet[Any]", *, none_left: str = NONE_LEFT) -> list[Any]:
     """The rows, in a fixed order: services take locks, and two operators may act at once.
+
+    `none_left`: the text if none exists.
 
     Raises:
         ValueError: none exists, or there are too many; the text is for the operator.
     """
     rows = list(chosen.order_by("pk")[: MOST_ROWS + 1])
     if not rows:
-        raise ValueError(NONE_LEFT)
+        raise ValueError(none_left)
     if len(rows) > MOST_ROWS:
         raise ValueError(f"Select at most {MOST_ROWS} items at once.")
     return rows

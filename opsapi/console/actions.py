@@ -58,6 +58,19 @@ class ActionOutcome:
     after: "Callable[[], ActionOutcome] | None" = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRows:
+    """The locked rows on which an action runs, as they are under the lock.
+
+    `left_out`: a message about the rows that the action leaves out; empty if it leaves out none. `note`
+    follows the message of success.
+    """
+
+    rows: Sequence[Any]
+    left_out: str = ""
+    note: str = ""
+
+
 def _always(_row: Any, _now: datetime) -> bool:
     return True
 
@@ -74,7 +87,8 @@ class Action:
     page. `offered`: whether the action makes sense for a row now. `bulk`: also
     offered in the list, for all selected rows or none. `creates`: creates something or could be repeated, so
     that a page runs it once, however often it is submitted. `atomic`: False for actions that wait for other
-    servers and must not hold a transaction meanwhile.
+    servers and must not hold a transaction meanwhile. `hold`: locks the rows of an atomic action before it
+    runs, and leaves out rows that have changed since they were read; its call has no row.
     """
 
     label: str
@@ -91,6 +105,7 @@ class Action:
     creates: bool = False
     offered: Callable[[Any, datetime], bool] = _always
     atomic: bool = True
+    hold: Callable[[ActionCall, Sequence[Any]], HeldRows] | None = None
 
     def access_of(self, row: Any) -> Access:
         """Return the access for this row."""

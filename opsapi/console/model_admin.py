@@ -256,11 +256,9 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
             raise RoleNeededError(action.access_of(None).roles)
         return self._action_page(request, action, [None])
 
-    def _action_page(
-        self, request: HttpRequest, action: Action, rows: Sequence[Any], *, note: str = ""
-    ) -> HttpResponse:
+    def _action_page(self, request: HttpRequest, action: Action, rows: Sequence[Any]) -> HttpResponse:
         try:
-            return ActionPage(self, request, action, rows, note=note).answer()
+            return ActionPage(self, request, action, rows).answer()
         except ApiError as refusal:
             if refusal.code is not ErrorCode.USER_UNAUTHORIZED:
                 raise

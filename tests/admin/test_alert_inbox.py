@@ -1,7 +1,7 @@
 """The list of alerts as an inbox: tabs, rows in two lines, and acknowledging in one click."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,13 +15,15 @@ from alerting.incidents.console import AlertAdmin
 from alerting.models import Alert, Incident
 from events.models import Event
 from opsapi import clock
+from opsapi.clock import wire_time
+from opsapi.console import action_pages
 from opsapi.console.admin_urls import list_url
 from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.admin.alert_pages import ALERTS, alert_page, make_window
 from tests.admin.operators import browser_with, operator_with
 from tests.admin.reading import shown, text_of
-from tests.admin.writing import post
+from tests.admin.writing import confirm, post
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_config, make_global_config, make_notification
@@ -134,6 +136,11 @@ def all_button(page: str) -> tuple[str, str] | None:
     return (re.sub("<[^>]*>", "", found[2]), found[1]) if found else None
 
 
+def undo_url(until: datetime) -> str:
+    """Where the button for the undo of a click leads."""
+    return f"{ALERTS}unacknowledge/{wire_time(until)}/"
+
+
 def acknowledged_ids() -> set[str]:
     return set(Alert.objects.exclude(acknowledged_until=None).values_list("id", flat=True))
 
@@ -209,7 +216,7 @@ def test_an_alert_that_changed_since_keeps_its_state(console: Client, project: P
     Alert.objects.filter(id=taken.id).update(acknowledged_until=later, acknowledging_username="mira")
     Alert.objects.filter(id=over.id).update(status="CLOSED", resolved=clock.now())
     page = text_of(console.post(AT_ONCE, {"listed": ids, "back": ""}, follow=True))
-    assert "2 alerts have changed since you loaded the list" in page
+    assert "2 alerts have changed since you loaded the list, and did not change now." in page
     assert acknowledged_ids() == {waiting.id, taken.id}
     taken.refresh_from_db()
     assert (taken.acknowledged_until, taken.acknowledging_username) == (later, "mira")
@@ -236,6 +243,57 @@ def test_what_a_click_acknowledged_is_undone_by_another(console: Client, project
     assert "All of these alerts have changed" in page
 
 
+def test_the_undo_keeps_a_later_acknowledgement_of_the_same_operator(
+    console: Client, project: Project
+) -> None:
+    of_click, later = (
+        make_alert(project, facts={"hostname": f"db{number}", "port": 1}) for number in range(2)
+    )
+    post(console, AT_ONCE, listed=f"{of_click.id},{later.id}", back="")
+    of_click.refresh_from_db()
+    assert of_click.acknowledged_until
+    confirm(console, alert_page(later, "acknowledge"), until="4h", acknowledgementComment="on it")
+    url, ids = undo_url(of_click.acknowledged_until), f"{of_click.id},{later.id}"
+    page = text_of(console.post(url, {"listed": ids, "back": ""}, follow=True))
+    assert "1 alert has changed since you loaded the list" in page
+    assert acknowledged_ids() == {later.id}
+    later.refresh_from_db()
+    assert later.acknowledgement_comment == "on it"
+
+
+def test_too_many_listed_alerts_are_refused_with_the_limit(
+    console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(action_pages, "MOST_ROWS", 2)
+    alerts = [make_alert(project, facts={"hostname": f"db{number}", "port": 1}) for number in range(3)]
+    listed = ",".join(alert.id for alert in alerts)
+    page = text_of(console.post(AT_ONCE, {"listed": listed, "back": ""}, follow=True))
+    assert "Select at most 2 items at once." in page
+    assert "have changed" not in page
+    assert acknowledged_ids() == set()
+
+
+def test_an_id_that_is_listed_twice_counts_once(console: Client, project: Project) -> None:
+    alert = make_alert(project)
+    page = text_of(console.post(AT_ONCE, {"listed": f"{alert.id},{alert.id}", "back": ""}, follow=True))
+    assert "changed since" not in page
+    assert acknowledged_ids() == {alert.id}
+
+
+@each(("alerts", "is_urgent"), [(0, False), (1, True)])
+def test_the_number_of_alerts_that_need_somebody_is_red_unless_it_is_zero(
+    alerts: int, is_urgent: bool, console: Client, project: Project
+) -> None:
+    for _ in range(alerts):
+        make_alert(project)
+    make_alert(project, status="TRACKING", facts={"hostname": "db", "port": 1})
+    page = shown(console, f"{ALERTS}?state=pending")
+    assert tabs_of(page)["Needs you"] == str(alerts)
+    assert (
+        re.findall(r"(\w[\w ]*) <span class=\"inbox-count inbox-urgent\"", page) == ["Needs you"] * is_urgent
+    )
+
+
 def test_a_changed_acknowledgement_is_not_undone_by_removal(console: Client, project: Project) -> None:
     alert = make_alert(project, acknowledged_until=clock.now() + 5 * HOUR)
     page = text_of(console.post(AT_ONCE, {"_selected_action": [alert.id], "back": ""}, follow=True))
@@ -254,8 +312,11 @@ def test_the_page_of_an_alert_acknowledges_and_stays(console: Client, project: P
 def test_the_undo_takes_a_role_and_a_post(project: Project) -> None:
     """Who acknowledged may have lost the role since."""
     user, browser = operator_with(Role.GROUP_MONITORING_ADMIN, project=project)
-    alert, url = make_alert(project), f"{ALERTS}unacknowledge/"
+    alert = make_alert(project)
     assert post(browser, AT_ONCE, _selected_action=[alert.id]).status_code == 302
+    alert.refresh_from_db()
+    assert alert.acknowledged_until
+    url = undo_url(alert.acknowledged_until)
     assert browser.get(url).status_code == 405
     user.grants.update(role=Role.GROUP_AUTOMATION_ADMIN.value)
     assert post(browser, url, listed=alert.id).status_code == 403
