@@ -69,8 +69,9 @@ def choose(
     """Return the ids of the notifications to send next, the most urgent first."""
     counts = _Round(running, slots, now)
     queues: dict[str | None, deque[Candidate]] = {}
+    # Messages to several people have the same number of creation.
     for candidate in sorted(
-        _one_for_each_host_down(candidates), key=lambda waiting: (waiting.due, waiting.sequence)
+        _one_for_each_host_down(candidates), key=lambda waiting: (waiting.due, waiting.sequence, waiting.id)
     ):
         queues.setdefault(candidate.project, deque()).append(candidate)
     turns = [(counts.held[project], queue[0].due, project or "", queue) for project, queue in queues.items()]

@@ -53,6 +53,12 @@ def test_what_was_created_first_goes_first_among_messages_due_together() -> None
     assert choose(due_together, [], slots=SLOTS, now=NOW) == ["a1", "a2", "a3"]
 
 
+def test_messages_to_several_people_go_in_the_order_of_their_ids() -> None:
+    people = [replace(candidate(number, due=NOW), sequence=7) for number in (3, 1, 2)]
+    for given in (people, people[::-1]):
+        assert choose(given, [], slots=SLOTS, now=NOW) == ["a1", "a2", "a3"]
+
+
 def test_what_is_due_longest_goes_first() -> None:
     assert choose([candidate(1), candidate(3), candidate(2)], [], slots=SLOTS, now=NOW) == ["a3", "a2", "a1"]
 
