@@ -22,6 +22,7 @@ from tests.eventually import eventually
 from tests.processes.certificates import make_certificate
 from tests.processes.downloads import download_npm, kept
 from tests.processes.platform import free_port
+from tests.shared import made_once
 
 _DEBIAN = 15
 _NPM = {
@@ -81,13 +82,33 @@ class DebianServer:
         self._directory, self._settings = directory, {**_SETTINGS, **settings}
         self._process: subprocess.Popen[bytes] | None = None
 
-    def create(self) -> None:
-        """Make an empty cluster, with the roles."""
+    def create(self, *, is_copy: bool = False) -> None:
+        """Make an empty cluster, with the roles.
+
+        `is_copy`: the first process of a test run makes a cluster of each version, and this is a copy of it.
+        All copies have the same system identifier.
+        """
+        if is_copy:
+            template = made_once(f"postgresql-{self.version}", self._make_template)
+            subprocess.run(["cp", "--archive", str(template / "data"), self.data], check=True)
+            self.start()
+            return
         self._init()
         self.write("pg_hba.conf", _HBA + "host all all 127.0.0.1/32 scram-sha-256\n")
         self.start()
         for statement in _ROLES.split(";\n")[:-1]:
             self.ask(statement)
+
+    def _make_template(self, directory: Path) -> None:
+        owner = server_owner()
+        if owner.is_lent:
+            os.chown(directory, owner.uid, owner.gid)
+        server = DebianServer(directory / "data", self.version, self._binaries)
+        try:
+            server.create()
+            server.stop(signal.SIGINT)
+        finally:
+            server.end()
 
     def _init(self) -> None:
         self.run(
@@ -282,10 +303,12 @@ def _programs(version: int, directory: Path) -> Path:
 
 
 @contextmanager
-def servers(version: int, **settings: str) -> Iterator[tuple[DebianServer, DebianServer]]:
-    """A primary and its standby, both with these settings."""
+def servers(
+    version: int, *, is_copy: bool = False, **settings: str
+) -> Iterator[tuple[DebianServer, DebianServer]]:
+    """A primary and its standby, both with these settings; `is_copy` is as of `create`."""
     with _two(version, **settings) as (primary, standby):
-        primary.create()
+        primary.create(is_copy=is_copy)
         standby.copy(primary)
         eventually(
             lambda: standby.ask("SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming'")
