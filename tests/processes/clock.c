@@ -1,8 +1,11 @@
-/* A clock of the day that a test steps: the seconds in the file OPSAPI_TEST_CLOCK are added to the time. */
+/* A clock of the day that a test steps: the seconds in the file OPSAPI_TEST_CLOCK are added to the time.
+   OPSAPI_TEST_CLOCK_OF: the beginning of the names of the programs that have this clock, if not all have it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
@@ -11,7 +14,9 @@ static volatile long *step;
 
 __attribute__((constructor)) static void open_step(void)
 {
-    const char *path = getenv("OPSAPI_TEST_CLOCK");
+    const char *path = getenv("OPSAPI_TEST_CLOCK"), *of = getenv("OPSAPI_TEST_CLOCK_OF");
+    if (of && strncmp(program_invocation_short_name, of, strlen(of)))
+        return;
     int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     void *found = file < 0 ? MAP_FAILED : mmap(NULL, sizeof(long), PROT_READ, MAP_SHARED, file, 0);
     step = found == MAP_FAILED ? NULL : found;

@@ -82,17 +82,17 @@ class DebianServer:
         self._directory, self._settings = directory, {**_SETTINGS, **settings}
         self._process: subprocess.Popen[bytes] | None = None
 
-    def create(self, *, is_copy: bool = False) -> None:
-        """Make an empty cluster, with the roles.
+    def create_copy(self) -> None:
+        """Copy the empty cluster of this version, which the first process of a test run makes.
 
-        `is_copy`: the first process of a test run makes a cluster of each version, and this is a copy of it.
         All copies have the same system identifier.
         """
-        if is_copy:
-            template = made_once(f"postgresql-{self.version}", self._make_template)
-            subprocess.run(["cp", "--archive", str(template / "data"), self.data], check=True)
-            self.start()
-            return
+        template = made_once(f"postgresql-{self.version}", self._make_template)
+        subprocess.run(["cp", "--archive", str(template / "data"), self.data], check=True)
+        self.start()
+
+    def create(self) -> None:
+        """Make an empty cluster, with the roles."""
         self._init()
         self.write("pg_hba.conf", _HBA + "host all all 127.0.0.1/32 scram-sha-256\n")
         self.start()
@@ -304,11 +304,11 @@ def _programs(version: int, directory: Path) -> Path:
 
 @contextmanager
 def servers(
-    version: int, *, is_copy: bool = False, **settings: str
+    version: int, create: Callable[[DebianServer], None] = DebianServer.create, /, **settings: str
 ) -> Iterator[tuple[DebianServer, DebianServer]]:
-    """A primary and its standby, both with these settings; `is_copy` is as of `create`."""
+    """A primary, which is created so, and its standby, both with these settings."""
     with _two(version, **settings) as (primary, standby):
-        primary.create(is_copy=is_copy)
+        create(primary)
         standby.copy(primary)
         eventually(
             lambda: standby.ask("SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming'")

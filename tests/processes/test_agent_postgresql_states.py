@@ -563,7 +563,10 @@ TRIED = [
 def pair(request: pytest.FixtureRequest) -> Iterator[WatchedPair]:
     """A primary and its standby, which nobody watches yet."""
     settings = {"max_connections": "10", "archive_mode": "on"}
-    with servers(request.param, is_copy=True, **settings) as (primary, standby), ExitStack() as stack:
+    with (
+        servers(request.param, DebianServer.create_copy, **settings) as (primary, standby),
+        ExitStack() as stack,
+    ):
         primary.configure("archive_command", "true")
         yield WatchedPair(primary, standby, stack)
 
