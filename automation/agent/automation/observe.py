@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any
 
 from automation.agent.automation.builds import DocumentBuilds
@@ -59,7 +59,7 @@ _MASKED = '"<password>"'
 class SeenState:
     """Whether a member runs, and its state, as another member sees it; None if that member does not know.
 
-    `heard`: when that member heard from it last, by the clock of its machine.
+    `heard`: when that member heard from it last, by the clock of the agent.
     """
 
     is_running: bool | None
@@ -218,6 +218,8 @@ class _RunningServer:
         asked = {"serverStatus": 1, "oplog": 1, "metrics": 0, "wiredTiger": 0, "locks": 0}
         self._status, _ = server.answer(asked)
         self._members: Sequence[Mapping[str, Any]] = ()
+        self._date: datetime | None = None
+        """When it said the members, by its own clock."""
 
     def seen(self, pid: int | None, now: datetime) -> SeenProcess:
         state, version = self._state(), self._version()
@@ -247,7 +249,7 @@ class _RunningServer:
             pid if said in {None, pid} else None,
             of_set,
             self._lags(),
-            dict(self._states()),
+            dict(self._states(now)),
             str(self._hello.get("me") or ""),
         )
 
@@ -258,7 +260,7 @@ class _RunningServer:
             return MemberState.STANDALONE
         status, code = self._server.answer({"replSetGetStatus": 1})
         if status is not None:
-            self._members = status.get("members", ())
+            self._members, self._date = status.get("members", ()), moment(status.get("date"))
             return state_of(status.get("myState"))
         known = {
             NO_REPLICATION: MemberState.STANDALONE,
@@ -390,20 +392,22 @@ class _RunningServer:
         answer, _ = self._server.answer(question)
         return None if answer is None else tuple(sorted(user_commands(self._managed.auth, answer["users"])))
 
-    def _states(self) -> Iterator[tuple[str, SeenState]]:
-        """The states of the other members, as the heartbeats of this member say."""
+    def _states(self, now: datetime) -> Iterator[tuple[str, SeenState]]:
+        """The states of the other members, as the heartbeats of this member say.
+
+        Only the ages of heartbeats count, because the server may have another clock than the agent.
+        """
         for member in self._members:
             number = member.get("state")
             is_down = number == DOWN or member.get("health") == 0
             state = None if is_down else state_of(number)
             if not member.get("self"):
                 is_running = False if is_down else True if state is not None else None
-                heard = moment(member.get("lastHeartbeat"))
-                # BSON has no time zones: its times are UTC.
-                heard = None if heard is None else heard.replace(tzinfo=timezone.utc)
+                said, heard = self._date, moment(member.get("lastHeartbeat"))
+                age = None if said is None or heard is None else max(said - heard, timedelta())
                 yield (
                     self._managed.process_at(str(member.get("name"))),
-                    SeenState(is_running, state, heard),
+                    SeenState(is_running, state, None if age is None else now - age),
                 )
 
     def _lags(self) -> Mapping[str, timedelta]:

@@ -268,17 +268,22 @@ def test_the_other_members_are_as_the_heartbeats_of_this_member_say(tmp_path: Pa
         member("d:1", 6),
         member("e:1", 2, lastHeartbeat=datetime(1970, 1, 1, tzinfo=UTC)),
     ]
-    answers = {**standalone(1), "replSetGetStatus": {"myState": 2, "members": members}}
+    # The server said it three seconds after its last heartbeats; its clock does not matter.
+    date = bson.decode(bson.encode({"date": NOON + timedelta(seconds=3)}))["date"]
+    answers = {**standalone(1), "replSetGetStatus": {"myState": 2, "members": members, "date": date}}
     states = seen(tmp_path, answers, _MemberServer).states
+    heard = NOON - timedelta(seconds=3)
     assert states == {
-        "b:1": SeenState(True, MemberState.PRIMARY, NOON),
-        "c:1": SeenState(False, None, NOON),
-        "d:1": SeenState(None, None, NOON),
+        "b:1": SeenState(True, MemberState.PRIMARY, heard),
+        "c:1": SeenState(False, None, heard),
+        "d:1": SeenState(None, None, heard),
         "e:1": SeenState(True, MemberState.SECONDARY),
     }
-    assert not states["b:1"].is_old(NOON)
-    assert states["b:1"].is_old(NOON + timedelta(seconds=1))
-    assert states["e:1"].is_old(NOON)
+    assert not states["b:1"].is_old(heard)
+    assert states["b:1"].is_old(heard + timedelta(seconds=1))
+    assert states["e:1"].is_old(heard)
+    answers["replSetGetStatus"].pop("date")
+    assert seen(tmp_path, answers, _MemberServer).states["b:1"].heard is None
 
 
 USERS: list[dict[str, Any]] = [
