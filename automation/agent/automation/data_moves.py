@@ -225,8 +225,8 @@ class DataMoves:
 
 def _own(status: Mapping[str, Any]) -> Mapping[str, Any]:
     """The member that says this status."""
-    found: Mapping[str, Any] = next(member for member in status["members"] if member.get("self"))
-    return found
+    own: Mapping[str, Any] = next(member for member in status["members"] if member.get("self"))
+    return own
 
 
 def _newest_write(member: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Tends the logs of the processes of this machine, beside their moves."""
+"""Tends the logs of the processes of this machine, while their moves go on."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class ProcessMoves:
     def start(self, version: str) -> None:
         """Start the server with this version, and wait until it answers.
 
-        Raises: MoveFailed: it has ended soon after each of its last starts. Its next start counts anew.
+        Raises: MoveFailed: it has ended soon after each of its last starts. The count begins again then.
         """
         now, before = self._now, self._places.read_record().starts
         recent = [time for time in before if timedelta(0) <= now - time < _SOON]
