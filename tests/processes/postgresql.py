@@ -317,6 +317,14 @@ def servers(
 
 
 @contextmanager
+def single_server(version: int) -> Iterator[DebianServer]:
+    """A server without a standby."""
+    with _two(version) as (server, _):
+        server.create()
+        yield server
+
+
+@contextmanager
 def separate_servers(version: int) -> Iterator[tuple[DebianServer, DebianServer]]:
     """Two that have nothing to do with each other."""
     with _two(version) as made:

@@ -11,7 +11,7 @@ import pytest
 from opsapi.clock import parse_time
 from tests.eventually import eventually
 from tests.processes.agent import RunningAgent, running
-from tests.processes.postgresql import DebianServer, separate_servers
+from tests.processes.postgresql import DebianServer, single_server
 from tests.processes.scenario import RunningSite, Scenario, running_site
 from tests.receivers import HttpReceiver
 
@@ -30,8 +30,8 @@ def site() -> Iterator[RunningSite]:
 @pytest.fixture
 def server() -> Iterator[DebianServer]:
     """A PostgreSQL."""
-    with separate_servers(15) as (first, _):
-        yield first
+    with single_server(15) as made:
+        yield made
 
 
 @pytest.mark.parametrize("is_up_again", [True, False], ids=["up-again", "still-down"])

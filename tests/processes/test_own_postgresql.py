@@ -11,7 +11,7 @@ from tests.eventually import eventually
 from tests.hostile.budget import LONG
 from tests.processes.conftest import ProcessCaller, make_first_user
 from tests.processes.platform import RunningPlatform
-from tests.processes.postgresql import VERSIONS, DebianServer, separate_servers, servers, upgrade
+from tests.processes.postgresql import VERSIONS, DebianServer, servers, single_server, upgrade
 from tests.processes.scenario import WatchedProject
 from tests.receivers import HttpReceiver
 
@@ -61,7 +61,7 @@ def test_it_continues_after_pg_upgrade(platform: RunningPlatform) -> None:
 @pytest.mark.skipif(not LONG, reason="the other tests try two versions, and make faults tries all")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_it_works_with_each_version(version: int, platform: RunningPlatform) -> None:
-    with HttpReceiver().running() as receiver, separate_servers(version) as (server, _):
+    with HttpReceiver().running() as receiver, single_server(version) as server:
         server.ask("CREATE DATABASE ops")
         with running_on(platform, server):
             notified_of_a_host_down(platform, receiver)
