@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Callable
 
 from automation.agent.automation import processes
@@ -59,4 +60,12 @@ class MovedProcess:
 
     def without_secrets(self, text: str) -> str:
         """The last lines of a text, without secrets of the process and of the section `auth`."""
-        return processes.without_secrets(text, {**self.managed.settings, "auth": self.managed.auth})
+        return processes.without_secrets(text, self._secret_settings)
+
+    def tail(self, path: Path, start_at: int) -> str:
+        """The last lines of a file from this place on, without these secrets."""
+        return processes.tail(path, start_at, self._secret_settings)
+
+    @property
+    def _secret_settings(self) -> Mapping[str, Any]:
+        return {**self.managed.settings, "auth": self.managed.auth}

@@ -118,7 +118,7 @@ class ProcessMoves:
         recent = [time for time in before if timedelta(0) <= now - time < _SOON]
         if len(recent) >= MOST_STARTS:
             self._work.run(self._places.note_starts)
-            said = processes.tail(self._log(), 0, self._managed.settings)
+            said = self._moved.tail(self._log(), 0)
             minutes = _SOON.total_seconds() / 60
             raise MoveFailed(f"the server has ended {len(recent)} times within {minutes:.0f} minutes: {said}")
         program = self._work.run(partial(self.check, version))
@@ -166,7 +166,7 @@ class ProcessMoves:
         hello = self._server.hello()
         status = child.poll()
         if status:  # Status 0 is of a server that forks.
-            lines = [processes.tail(path, mark, self._managed.settings) for path, mark in marks.items()]
+            lines = [self._moved.tail(path, mark) for path, mark in marks.items()]
             text = "\n".join(line for line in lines if line) or "it wrote nothing"
             how = f"signal {-status}" if status < 0 else f"status {status}"
             raise MoveFailed(f"the server ended with {how} instead of starting: {text}")

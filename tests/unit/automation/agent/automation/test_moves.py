@@ -536,21 +536,22 @@ def test_a_server_whose_data_cannot_be_set_aside_starts_with_it_again(
 
 def test_a_server_that_ends_again_and_again_fails_its_start(tmp_path: Path) -> None:
     log = tmp_path / "mongod.log"
-    log.write_text("the disk is full")
+    log.write_text("a2V5IG9uZQ== does not fit")
     settings = {"systemLog": {"destination": "file", "path": str(log)}}
+    auth = {"key": "a2V5IG9uZQ==", "keyfile": str(tmp_path / "key")}
 
     def start(minute: int) -> None:
         seen = SeenProcess(replace(RUNS, settings={}, file={}))
         at = NOON + timedelta(minutes=minute)
-        mover(tmp_path, seen, None, _Member(*COPIES), SERVER, now=at, settings=settings).carry_out(
-            Move(MoveKind.START, "db_1", version="6.0.5")
-        )
+        member = _Member(*COPIES)
+        move = Move(MoveKind.START, "db_1", version="6.0.5")
+        mover(tmp_path, seen, None, member, SERVER, now=at, settings=settings, auth=auth).carry_out(move)
         LAUNCHED[-1].kill()
 
     try:
         for minute in (0, 11, 12, 13, 14, 15):
             start(minute)
-        with pytest.raises(MoveFailed, match="5 times within 10 minutes: the disk is full"):
+        with pytest.raises(MoveFailed, match=r"5 times within 10 minutes: \*\*\* does not fit"):
             start(16)
         start(17)  # Somebody has resumed the plan.
     finally:
