@@ -8,7 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -134,9 +134,13 @@ class ProcessPlaces:
         """Write the lastCompact that is carried out. Raises: MoveFailed. OSError."""
         self.write_record(replace(self.read_record(), compacted=time))
 
-    def note_starts(self, *times: datetime) -> None:
+    def note_starts(self, times: Sequence[datetime]) -> None:
         """Write the times of the last starts. Raises: MoveFailed. OSError."""
-        self.write_record(replace(self.read_record(), starts=times))
+        self.write_record(replace(self.read_record(), starts=tuple(times)))
+
+    def forget_starts(self) -> None:
+        """Count the starts of the server from zero. Raises: MoveFailed. OSError."""
+        self.note_starts(())
 
     def note_data(self) -> None:
         """Write that the process has data, if it began without. Raises: MoveFailed. OSError."""

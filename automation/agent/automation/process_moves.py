@@ -102,8 +102,8 @@ class ProcessMoves:
                 f"the agent does not find the process of the server: {self._managed.data / processes.LOCK} "
                 "does not name it"
             )
-        with suppress(OSError, MoveFailed):  # An old start that counts once more does not matter.
-            self._work.run(self._places.note_starts)
+        with suppress(OSError, MoveFailed):  # Then earlier starts still count: at worst the plan stops early.
+            self._work.run(self._places.forget_starts)
         self._work.run(partial(processes.end, pid))
         self._work.wait(
             lambda: not processes.is_server(pid), f"the server did not end within {MOVE_SECONDS} s"
@@ -117,12 +117,12 @@ class ProcessMoves:
         now, before = self._now, self._places.read_record().starts
         recent = [time for time in before if timedelta(0) <= now - time < _SOON]
         if len(recent) >= MOST_STARTS:
-            self._work.run(self._places.note_starts)
+            self._work.run(self._places.forget_starts)
             said = self._moved.tail(self._log(), 0)
             minutes = _SOON.total_seconds() / 60
             raise MoveFailed(f"the server has ended {len(recent)} times within {minutes:.0f} minutes: {said}")
         program = self._work.run(partial(self.check, version))
-        self._work.run(partial(self._places.note_starts, *recent, now))
+        self._work.run(partial(self._places.note_starts, [*recent, now]))
         self.launch(program, version)
 
     def launch(self, program: Path, version: str) -> None:
