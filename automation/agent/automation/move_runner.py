@@ -53,16 +53,11 @@ class MoveRunner:
 
     def make(self, process: CarriedProcess, move: Move) -> bool:
         """Make the move, with its turn if it needs one. Returns whether the plan goes on."""
-        progress = self._reports.progress[process.name]
         if why := self.retries.why_not_yet(move):
-            progress.wait(PlanReason.TRIES_AGAIN, why)
-            return False
-        mover = self._mover(process, None)
-        if not mover.can(move.kind):
-            progress.error = f"this version of the agent does not make the move {move.kind.value}"
+            self._reports.progress[process.name].wait(PlanReason.TRIES_AGAIN, why)
             return False
         if move.kind not in WITH_TURN:
-            return self._carry_out(mover, process, move, None)
+            return self._carry_out(self._mover(process, None), process, move, None)
         turn = self._take_turn(process, move)
         if turn is None:
             return False

@@ -56,10 +56,6 @@ class Mover:
             MoveKind.REMOVE_MEMBER: members.change_members,
         }
 
-    def can(self, kind: MoveKind) -> bool:
-        """Whether this version of the agent makes moves of this kind."""
-        return kind in self._makers
-
     def carry_out(self, move: Move) -> None:
         """Make the move. Raises: MoveFailed and MoveDelayed with the reason; TurnLost."""
         try:
