@@ -123,8 +123,11 @@ def unit_step(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> 
     if unit.refused:
         return PlanStep(returning, (*unit.refused, *failures))
     wanted = _wanted(state, goal)
-    is_free = not failures and (not pause or returning == wanted.moves)
-    return wanted if is_free or not wanted.moves else PlanStep(returning, (*failures, *pause))
+    if not wanted.moves or not (failures or pause):
+        return wanted
+    if not failures and returning == wanted.moves:
+        return wanted  # A pause does not stop these starts.
+    return PlanStep(returning, (*failures, *pause))
 
 
 def own_need(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet, name: str) -> OwnNeed:

@@ -211,8 +211,7 @@ def _reported_move(move: JsonObject, turn: JsonObject | None) -> JsonObject:
     A move that runs by the last report is lost if the agent does not renew its turn any more.
     """
     document = {name: value for name, value in move.items() if value != []}
-    is_lost = turn is not None and turn["state"] == MoveState.LOST.value
-    if turn is not None and is_lost and move["state"] == MoveState.RUNNING.value:
+    if turn and turn["state"] == MoveState.LOST.value and move["state"] == MoveState.RUNNING.value:
         document |= {"state": turn["state"], "finished": turn["finished"]}
     return {**document, "disturbs": MoveKind(move["move"]) in DISTURBING}
 

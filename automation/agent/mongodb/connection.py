@@ -306,10 +306,8 @@ def _require_resolver() -> None:
         )
 
 
-def read(text: str, *, is_optional: bool = False) -> MongoAccess:
+def read(text: str) -> MongoAccess:
     """Parse a connection string. For `mongodb+srv://` this queries DNS, for up to ANSWER_SECONDS.
-
-    `is_optional`: as of the access.
 
     Raises: ValueError: the text is not a connection string, or has a server name that the platform does not
     accept, or would send the password unencrypted, or needs a library that is missing. The message contains
@@ -351,7 +349,7 @@ def read(text: str, *, is_optional: bool = False) -> MongoAccess:
             and mechanism not in _EXTERNAL
         ):
             options["authSource"] = parsed["database"]
-    return MongoAccess(seeds, options, given.get("replicaSet"), is_optional)
+    return MongoAccess(seeds, options, given.get("replicaSet"))
 
 
 def without_secrets(message: str, connection_string: str) -> str:

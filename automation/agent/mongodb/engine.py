@@ -71,7 +71,7 @@ class Deployment:
     ) -> None:
         """Does not connect yet. A thread resolves a `mongodb+srv://` name. `machine` is the agent's machine.
 
-        `is_optional`: as of the access.
+        `is_optional`: a server that refuses the credentials is asked without them.
 
         Raises: ValueError: not a connection string; the message contains no secrets.
         """
@@ -91,7 +91,7 @@ class Deployment:
             check(connection_string)
             threading.Thread(target=self._look_up, name="srv", daemon=True).start()
         else:
-            self._access = read(connection_string, is_optional=is_optional)
+            self._access = replace(read(connection_string), is_optional=is_optional)
 
     @property
     def seed(self) -> str:

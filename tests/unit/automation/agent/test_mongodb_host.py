@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import Mock
@@ -37,7 +38,7 @@ def test_a_user_that_may_not_exist_yet_is_left_out_until_it_exists(
     codes = {"saslStart": 18}
     with mongod(codes, databases_of(1)) as port:
         text = f"mongodb://{LOGIN}127.0.0.1:{port}/?authMechanism=SCRAM-SHA-256"
-        access = read(text, is_optional=is_optional)
+        access = replace(read(text), is_optional=is_optional)
         with closing(MongoHost(access.seeds[0], access, str)) as host:
             assert host.poll().is_measured is is_optional
             codes["serverStatus"] = codes["getDiagnosticData"] = 13
