@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from automation.moments import has_zone, moment
-from automation.plan.arbiters import SINGLE_ARBITER_SINCE, takes_arbiters
+from automation.plan.arbiters import refuses_arbiters
 from automation.plan.auth import (
     auth_faults,
     carried_auth,
@@ -350,8 +350,7 @@ def _several_arbiters(unit: GoalUnit, running: Iterable[GoalProcess]) -> Iterato
     arbiters = [member.process for member in unit.members or () if member.is_arbiter]
     own = [process for process in running if not process.is_elsewhere]
     for process in own if len(arbiters) > 1 else ():
-        place = series(process.version)
-        if place is not None and place >= SINGLE_ARBITER_SINCE and not takes_arbiters(process.settings):
+        if refuses_arbiters(process.version, process.settings):
             names = (("version", process.version), ("others", ", ".join(arbiters)))
             yield PlanHold(PlanReason.SEVERAL_ARBITERS, "", unit.replica_set, names)
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from automation.plan.arbiters import SINGLE_ARBITER_SINCE, arbiters_hold, takes_arbiters
+from automation.plan.arbiters import arbiters_hold, refuses_arbiters
 from automation.plan.concerns import CONCERNS_SINCE, IMPLIED_SINCE, WRITE, implies_majority, needed_members
 from automation.plan.guards import (
     UnitState,
@@ -285,8 +285,7 @@ def _several_arbiters(state: UnitState, members: tuple[MemberConfig, ...]) -> It
     """A member that refuses several arbiters, or of which this is not known."""
     for member in members:
         seen = state.process(member.process)
-        place = series(seen.version)
-        if (place is None or place >= SINGLE_ARBITER_SINCE) and not takes_arbiters(seen.settings or {}):
+        if refuses_arbiters(seen.version, seen.settings or {}) is not False:
             hold = arbiters_hold(state, member.process, seen.version or "", members)
             if hold is not None:
                 yield hold

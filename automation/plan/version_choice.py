@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from automation.plan.arbiters import SINGLE_ARBITER_SINCE, arbiters_hold, takes_arbiters
+from automation.plan.arbiters import arbiters_hold, refuses_arbiters
 from automation.plan.guards import UnitState
 from automation.plan.reasons import PlanReason
 from automation.plan.values import AutomationGoal, GoalProcess, ObservedProcess, PlanHold, Settings
@@ -104,9 +104,7 @@ def _version_for(
 
 def start_arbiters_hold(state: UnitState, process: GoalProcess, version: str | None) -> PlanHold | None:
     """Why the process would not start with the version: it refuses several arbiters."""
-    settings = settings_at_start(process, state.process(process.name), version)
-    place = series(version)
-    if place is None or place < SINGLE_ARBITER_SINCE or takes_arbiters(settings):
+    if not refuses_arbiters(version, settings_at_start(process, state.process(process.name), version)):
         return None
     return arbiters_hold(state, process.name, version or "", state.config)
 
