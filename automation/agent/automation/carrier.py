@@ -29,7 +29,7 @@ from automation.agent.automation.progress import unready
 from automation.agent.automation.progress_reports import ProgressReports
 from automation.agent.automation.servers import ManagedServers
 from automation.agent.automation.turns import TurnAsker
-from automation.agent.automation.unit_planner import UnitPlanner
+from automation.agent.automation.unit_planner import PlannedUnit, UnitPlanner
 from automation.agent.automation.users import watch_string
 from automation.agent.client import Client, NoChallenge, Unreachable
 from automation.agent.engine import ServerAddress
@@ -38,7 +38,7 @@ from automation.agent.settings import Settings
 from automation.plan.auth import KeyUse, key_use
 from automation.plan.guards import observed_key_use
 from automation.plan.reasons import PlanReason, ReasonKind
-from automation.plan.values import WITH_TURN, Move, ObservedProcess, OwnNeed, PlanStep
+from automation.plan.values import WITH_TURN, Move, ObservedProcess, PlanStep
 
 log = logging.getLogger("opsapi.agent")
 
@@ -212,8 +212,8 @@ class AutomationCarrier:
         progress.reached = max(progress.reached, places.read_reached())
         for _ in range(_MOST_MOVES):
             unit_seen = self._planner.see_unit(process)
-            step = self._planner.step(process, unit_seen)
-            move = next((move for move in step.moves if move.process == name), None)
+            planned = self._planner.plan(process, unit_seen)
+            move = planned.move_of(name)
             seen = unit_seen.own[name].process
             self._watch(process.managed, seen)
             if seen.state in HOLDS_DATA:
@@ -221,16 +221,15 @@ class AutomationCarrier:
             if seen.is_running and seen.version:
                 self._write(name, partial(places.note_running, seen.version, observed_key_use(seen)))
             if move is None:
-                self._say_wait(process.part, name, step)
-                self._note_reached(process, seen, step)
+                self._say_wait(process.part, name, planned)
+                self._note_reached(process, seen, planned.step)
                 return
-            if self._stop.is_set() or not self._runner.make(process, move):
+            if self._stop.is_set() or not self._runner.make(process, move, planned.members):
                 return
 
-    def _say_wait(self, part: MachinePart, name: str, step: PlanStep) -> None:
+    def _say_wait(self, part: MachinePart, name: str, planned: PlannedUnit) -> None:
         """Say once a minute to the platform that the next move of a process waits, and why."""
-        need = self._planner.needs.get(name, OwnNeed())
-        holds = [hold for hold in step.holds if hold.process in {name, ""}]
+        need, holds = planned.need, planned.holds_of(name)
         waits = [hold.sentence for hold in holds if hold.reason.kind is ReasonKind.WAITS]
         is_stopped = part.is_paused or any(hold.reason is PlanReason.STOPPED for hold in holds)
         if need.move not in WITH_TURN or not waits or is_stopped:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Callable
 
@@ -15,12 +16,12 @@ from automation.agent.automation.problems import AutomationProblems
 from automation.agent.automation.progress_reports import ProgressReports
 from automation.agent.automation.retries import PATIENCE_SECONDS, Retries
 from automation.agent.automation.turns import HeldTurn, TurnAsker, TurnRefused
-from automation.agent.automation.unit_planner import UnitPlanner
+from automation.agent.automation.unit_planner import PlannedUnit, UnitPlanner
 from automation.agent.automation.work import MoveWork
 from automation.agent.faults import log_unexpected
 from automation.agent.settings import Settings
 from automation.plan.reasons import PlanReason
-from automation.plan.values import AFTER_STEP_DOWN, WITH_TURN, FailedMove, Move, MoveKind, PlanStep
+from automation.plan.values import AFTER_STEP_DOWN, WITH_TURN, FailedMove, Move, MoveKind
 
 log = logging.getLogger("opsapi.agent")
 
@@ -51,14 +52,17 @@ class MoveRunner:
         self._clock, self._monotonic = clock, monotonic
         self.retries = Retries(monotonic)
 
-    def make(self, process: CarriedProcess, move: Move) -> bool:
-        """Make the move, with its turn if it needs one. Returns whether the plan goes on."""
+    def make(self, process: CarriedProcess, move: Move, members: Sequence[str]) -> bool:
+        """Make the move, with its turn if it needs one. Returns whether the plan goes on.
+
+        `members`: of its replica set, as observed.
+        """
         if why := self.retries.why_not_yet(move):
             self._reports.progress[process.name].wait(PlanReason.TRIES_AGAIN, why)
             return False
         if move.kind not in WITH_TURN:
             return self._carry_out(self._mover(process, None), process, move, None)
-        turn = self._take_turn(process, move)
+        turn = self._take_turn(process, move, members)
         if turn is None:
             return False
         is_done = self._carry_out(self._mover(process, turn), process, move, turn)
@@ -68,35 +72,29 @@ class MoveRunner:
 
     # --- the turn ---------------------------------------------------------------------------------
 
-    def _take_turn(self, process: CarriedProcess, move: Move) -> HeldTurn | None:
+    def _take_turn(self, process: CarriedProcess, move: Move, members: Sequence[str]) -> HeldTurn | None:
         """The turn for the move, if the platform gives it and the move still follows from what is seen."""
         name, kind = process.name, move.kind.value
         progress = self._reports.progress[name]
-        turn = self._ask(process, move)
+        turn = self._turns.ask(move, process.part.version, "ask", members=members)
         if isinstance(turn, TurnRefused):
             self._problems.report(name, f"{name}: {kind} waits: {turn.text}")
             progress.wait(turn.reason or PlanReason.NO_TURN, turn.text)
             return None
         self._problems.report(name, "")
         try:
-            step = self._step_with(turn, process, move)
+            planned = self._plan_with(turn, process, move)
         except TurnLost as error:
             log.error("automation: %s: %s does not begin: %s", name, kind, error)
             progress.wait(PlanReason.NO_TURN, f"the turn was lost before {kind} began: {error}")
             return None
-        if move not in step.moves:
-            why = "; ".join(hold.sentence for hold in step.holds if hold.process in {name, ""})
+        if move not in planned.step.moves:
+            why = "; ".join(hold.sentence for hold in planned.holds_of(name))
             self._turns.give_back(turn, not_begun=why or "the process does not need the move any more")
             return None
         return turn
 
-    def _ask(
-        self, process: CarriedProcess, move: Move, follows: HeldTurn | None = None
-    ) -> HeldTurn | TurnRefused:
-        members = self._planner.members[move.replica_set]
-        return self._turns.ask(move, process.part.version, "ask", members=members, follows=follows)
-
-    def _step_with(self, turn: HeldTurn, process: CarriedProcess, move: Move) -> PlanStep:
+    def _plan_with(self, turn: HeldTurn, process: CarriedProcess, move: Move) -> PlannedUnit:
         """Plan by observations after the turn for a move was given. Raises: TurnLost.
 
         The agent of another machine may have held the turn before. A member of this machine knows its last
@@ -105,11 +103,11 @@ class MoveRunner:
         work, since = self._work(process.name, turn), self._clock()
         for wait in (*[_HEARTBEAT_SECONDS] * _HEARTBEATS, 0.0):
             seen = self._planner.see_unit(process, work)
-            step = self._planner.step(process, seen, turn=process.name, since=since)
-            if move in step.moves or seen.is_heard(since):
+            planned = self._planner.plan(process, seen, turn=process.name, since=since)
+            if move in planned.step.moves or seen.is_heard(since):
                 break
             self._stop.wait(wait)
-        return step
+        return planned
 
     def _follow(self, process: CarriedProcess, turn: HeldTurn) -> bool:
         """Interrupt the former primary while its turn is held: no other move and no pause comes between.
@@ -122,20 +120,21 @@ class MoveRunner:
         try:
             while self._monotonic() < end and not self._stop.is_set():
                 seen = self._planner.see_unit(process, self._work(name, turn))
-                step = self._planner.step(process, seen, turn=name)
-                move = next((move for move in step.moves if move.process == name), None)
+                planned = self._planner.plan(process, seen, turn=name)
+                move = planned.move_of(name)
                 if move is not None and move.kind not in WITH_TURN:
                     if not self._carry_out(self._mover(process, turn), process, move, None):
                         break
                     continue
                 if move is not None and move.kind in AFTER_STEP_DOWN:
-                    answer = self._ask(process, move, follows=turn)
+                    version, members = process.part.version, planned.members
+                    answer = self._turns.ask(move, version, "ask", members=members, follows=turn)
                     if isinstance(answer, HeldTurn):
                         return self._carry_out(self._mover(process, answer), process, move, answer)
                     progress.wait(answer.reason or PlanReason.NO_TURN, answer.text)
                     if answer.is_answered:
                         break
-                elif any(other.kind in WITH_TURN for other in step.moves):
+                elif any(other.kind in WITH_TURN for other in planned.step.moves):
                     # It stepped down for the move of another member.
                     break
                 self._stop.wait(_FOLLOWS_PAUSE)

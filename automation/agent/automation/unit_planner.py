@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Callable
 
@@ -18,7 +19,28 @@ from automation.agent.engine import ServerAddress
 from automation.agent.faults import log_unexpected
 from automation.agent.settings import Settings
 from automation.plan.planner import EndlessPlanError, UnitPlan, own_need, unit_plan, unit_step
-from automation.plan.values import FailedMove, OwnNeed, PlanHold, PlanStep
+from automation.plan.values import FailedMove, Move, OwnNeed, PlanHold, PlanStep
+
+
+@dataclass(frozen=True)
+class PlannedUnit:
+    """The next step of a unit, as planned for a process of it.
+
+    `need`: of the process, for the agents of other machines. `members`: of the replica set as observed; of a
+    single process, none.
+    """
+
+    step: PlanStep
+    need: OwnNeed
+    members: Sequence[str]
+
+    def move_of(self, name: str) -> Move | None:
+        """The next move of a process."""
+        return next((move for move in self.step.moves if move.process == name), None)
+
+    def holds_of(self, name: str) -> list[PlanHold]:
+        """Why the next moves of a process, or of the whole unit, wait."""
+        return [hold for hold in self.step.holds if hold.process in {name, ""}]
 
 
 class UnitPlanner:
@@ -31,15 +53,14 @@ class UnitPlanner:
         self.servers = ManagedServers(settings.mongodb)
         self.failures: dict[str, FailedMove] = {}
         """The moves that failed here, until the platform says which moves stopped plans."""
-        self.needs: dict[str, OwnNeed] = {}
-        """The needs of each process as last planned."""
-        self.members: dict[str, Sequence[str]] = {}
-        """The members of each replica set as last observed; of a single process, none."""
 
-    def step(
+    def plan(
         self, process: CarriedProcess, seen: SeenUnit, *, turn: str = "", since: datetime | None = None
-    ) -> PlanStep:
-        """Plan the unit of a process, as it was observed. `turn`: its holder, `since` when."""
+    ) -> PlannedUnit:
+        """Plan the unit of a process as it was observed, and draw the plan into the progress of the process.
+
+        `turn`: its holder, `since` when.
+        """
         part, unit, name = process.part, process.unit, process.name
         now = self._clock()
         fleet = seen_fleet(seen, unit, now, is_paused=part.is_paused, turn=turn, since=since)
@@ -51,10 +72,9 @@ class UnitPlanner:
             log_unexpected("automation", error)
         notes: Sequence[PlanHold] = (*unit.notes, *part.goal.notes)
         self._reports.progress[name].draw(plan, [*step.holds, *notes], name)
-        self.needs[name] = own_need(part.goal, unit, fleet, name)
         config = fleet.sets[unit.replica_set].config if unit.replica_set else ()
-        self.members[unit.replica_set] = [member.process for member in config or ()]
-        return step
+        members = [member.process for member in config or ()]
+        return PlannedUnit(step, own_need(part.goal, unit, fleet, name), members)
 
     def see_unit(self, process: CarriedProcess, work: MoveWork | None = None) -> SeenUnit:
         """Observe all processes of the unit of a process. `work`: of a move that holds a turn.

@@ -16,10 +16,19 @@ from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.moves import Mover
 from automation.agent.automation.observe import SeenProcess, SeenState, SeenUnit
 from automation.agent.automation.places import ProcessPlaces
+from automation.agent.automation.unit_planner import PlannedUnit
 from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.agent.settings import read_settings
 from automation.plan.reasons import PlanReason
-from automation.plan.values import MemberState, Move, MoveKind, ObservedProcess, PlanHold, PlanStep
+from automation.plan.values import (
+    MemberState,
+    Move,
+    MoveKind,
+    ObservedProcess,
+    OwnNeed,
+    PlanHold,
+    PlanStep,
+)
 from tests.each import each
 from tests.unit.automation.agent.automation.test_carrier import ENVIRONMENT, UNCHANGED, given, only
 from tests.unit.automation.agent.automation.test_observe import AnsweringServer, standalone
@@ -177,6 +186,11 @@ RUNNING = SeenProcess(ObservedProcess(is_running=True, state=MemberState.SECONDA
 NEXT = PlatformAnswer(201, {"id": "t2", "fence": 8}, None)
 
 
+def planned(step: PlanStep) -> PlannedUnit:
+    """The plan of a replica set of two members with this step."""
+    return PlannedUnit(step, OwnNeed(), ["db_1", "db_2"])
+
+
 class _PlannedPrimary:
     """A primary whose plan has these steps, one after the other, and the moves that its agent makes."""
 
@@ -191,8 +205,7 @@ class _PlannedPrimary:
         self.seconds = 0.0
         down = PlanStep((DOWN,))
         plans = iter([down, down, *steps])
-        self.carrier._planner.members["rs"] = ["db_1", "db_2"]
-        monkeypatch.setattr(self.carrier._planner, "step", lambda *_, **__: next(plans, WAITS))
+        monkeypatch.setattr(self.carrier._planner, "plan", lambda *_, **__: planned(next(plans, WAITS)))
         monkeypatch.setattr(self.carrier._runner, "_monotonic", lambda: self.seconds)
         monkeypatch.setattr(self.carrier._runner, "_stop", self)
         monkeypatch.setattr(Mover, "carry_out", lambda _, move: self.made.append(move.kind.value))
@@ -280,20 +293,19 @@ def test_a_move_begins_only_after_heartbeats_since_its_turn(
         seen.append(SeenUnit({"db_1": replace(RUNNING, states=states)}))
         return seen[-1]
 
-    def plan(*_: Any, since: datetime | None = None, **__: Any) -> PlanStep:
+    def plan(*_: Any, since: datetime | None = None, **__: Any) -> PlannedUnit:
         is_known = since is None or seen[-1].is_heard(since)
-        return PlanStep((RESTART,)) if is_known else UNHEARD
+        return planned(PlanStep((RESTART,)) if is_known else UNHEARD)
 
     monkeypatch.setattr(carrier._planner, "see_unit", look)
-    monkeypatch.setattr(carrier._planner, "step", plan)
+    monkeypatch.setattr(carrier._planner, "plan", plan)
     monkeypatch.setattr(carrier._runner, "_stop", _EndlessPatience())
     monkeypatch.setattr(Mover, "carry_out", lambda *_: None)
-    carrier._planner.members["rs"] = ["db_1", "db_2"]
     carrier._fetch()
     part = carrier._part
     assert part is not None
     process = CarriedProcess(part, part.processes["db_1"], ProcessPlaces(part.base, "db_1"))
-    carrier._runner.make(process, RESTART)
+    carrier._runner.make(process, RESTART, ["db_1", "db_2"])
     assert [sent.get("outcome") or sent["move"] for sent in platform.requests] == requests
 
 
@@ -342,7 +354,7 @@ def test_a_member_that_recovers_has_not_reached_the_version(
 ) -> None:
     platform, carrier, _ = restarting()
     state = MemberState.RECOVERING
-    monkeypatch.setattr(carrier._planner, "step", lambda *_, **__: PlanStep())
+    monkeypatch.setattr(carrier._planner, "plan", lambda *_, **__: planned(PlanStep()))
     monkeypatch.setattr(
         carrier._planner, "see", lambda *_: SeenProcess(ObservedProcess(is_running=True, state=state))
     )
