@@ -31,11 +31,11 @@ from automation.plan.guards import WITH_ALL_DATA, needed_copies
 from automation.plan.values import MemberState
 
 _LAST_CHECK_SECONDS = 60
-"""How long a server stays down while others copy its newest writes: usually they have them."""
+"""How long a server stays down until others have its newest writes. Usually they have them at once."""
 _COMPACT_SECONDS = 24 * 3600.0
 """How long the compaction of a collection can take."""
 _COMPACT_FROZEN_SECONDS = int(_COMPACT_SECONDS) + 60
-"""How long a secondary that compacts a collection is not elected: longer. It ends with the move."""
+"""How long a secondary is not elected while it compacts a collection. The end of the move ends this, too."""
 _MOST_COLLECTIONS = 1_000_000
 _NOT_COMPACTED = frozenset({"local", "config"})
 """Databases of the server itself."""
@@ -46,15 +46,16 @@ _LOGS = ("systemLog.path", "auditLog.path")
 class _Copies:
     """What has to be copied before a server loses its data.
 
-    `others`: the numbers of the other voting members that copy all data; so many of them as `needed` need it.
-    `addresses`: of all other members. `term`: the newest that the server knows. `newest`: its newest write.
+    `others`: the numbers of the other voting members that copy all data. `needed`: how many of them must have
+    all data. `addresses`: of all other members. `term`: the newest term that the server knows. `newest`: the
+    term and the time of its newest write.
     """
 
     others: frozenset[int]
     needed: int
     addresses: tuple[ServerAddress, ...]
     term: int
-    newest: Any
+    newest: tuple[int, Any]
 
 
 class DataMoves:
@@ -77,7 +78,7 @@ class DataMoves:
         copies = self._needed_copies()
         self._processes.stop()
         try:
-            # A majority can have acknowledged writes with this member since then. Now no write needs it.
+            # Until its end, the server could acknowledge writes that only the primary has, too.
             self._work.begin("check the copies again")
             self._wait_for_copies(copies, _LAST_CHECK_SECONDS)
             self._work.begin("set the data aside")
@@ -107,6 +108,10 @@ class DataMoves:
         return [Path(place) for place in places if isinstance(place, str)]
 
     def _needed_copies(self) -> _Copies:
+        """What has to be copied now.
+
+        Raises: MoveDelayed: the server is the primary. MoveFailed: the address of a member is not readable.
+        """
         members = self._moved.ask({"replSetGetConfig": 1})["config"]["members"]
         status = self._moved.ask({"replSetGetStatus": 1})
         own = _own(status)
@@ -130,9 +135,10 @@ class DataMoves:
         )
 
     def _wait_for_copies(self, copies: _Copies, seconds: int) -> None:
-        """Wait until enough other members have all writes that the primary has now. Raises: MoveFailed.
+        """Wait until enough other members have all writes that the primary has now.
 
         The guards of the plan allow a lag of seconds. The primary has all writes that this member has.
+        `seconds`: the longest wait. Raises: MoveFailed.
         """
         newest, answered = None, False
 
@@ -229,7 +235,7 @@ def _own(status: Mapping[str, Any]) -> Mapping[str, Any]:
     return own
 
 
-def _newest_write(member: Mapping[str, Any]) -> Any:
+def _newest_write(member: Mapping[str, Any]) -> tuple[int, Any]:
     """The term and the time of the newest write that a member of a status has on its disk.
 
     A write of an earlier term than that of the primary may be rolled back, whatever its time is.

@@ -22,7 +22,7 @@ from automation.sections import section
 log = logging.getLogger("opsapi.agent")
 
 _LONG = timedelta(hours=1)
-"""Work that takes longer is a problem of its own."""
+"""Work that takes longer is reported as a problem."""
 
 
 class LogKeeper:
@@ -42,9 +42,9 @@ class LogKeeper:
         self._begun: dict[str, tuple[datetime, Future[LogWork]]] = {}
 
     def tend(self, process: CarriedProcess) -> None:
-        """Note the work that has ended, and begin to rotate, compress and delete logs again.
+        """Report the work that has ended, and begin to rotate, compress and delete logs of a process again.
 
-        Also of a plan that stopped or waits: it interrupts no client.
+        Logs are tended although the plan has stopped or waits, because this interrupts no client.
         """
         now, work = self._clock(), LogWork()
         if process.name in self._begun:

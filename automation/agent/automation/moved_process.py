@@ -17,7 +17,7 @@ from automation.agent.automation.work import MoveWork
 from automation.agent.engine import ServerAddress
 
 SLOW_COMMAND_SECONDS = 60.0
-"""Of a command that a server may carry out slowly."""
+"""The time limit of a command that a server may carry out slowly."""
 
 
 class MovedProcess:

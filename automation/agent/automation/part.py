@@ -226,7 +226,7 @@ def _builds(document: Document) -> Iterator[tuple[str, Sequence[Document]]]:
 def _failures(
     document: Document, goal: AutomationGoal, processes: Mapping[str, ManagedProcess]
 ) -> Iterator[tuple[str, FailedMove]]:
-    """The moves that stopped plans, by the process of this machine whose plan stopped. Its own counts."""
+    """The moves that stopped plans, by process: a move of the process, or else of its replica set."""
     known = {kind.value: kind for kind in MoveKind}
     own: dict[str, FailedMove] = {}
     for _, stop in items(document, "stopped"):

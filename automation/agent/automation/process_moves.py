@@ -26,7 +26,7 @@ from automation.plan.values import KeyFile, MemberState
 LAUNCHED: list[subprocess.Popen[bytes]] = []
 """The servers that this process has started, so that they are reaped when they end."""
 MOST_STARTS, _SOON = 5, timedelta(minutes=10)
-"""So many starts within this time are enough: a server that ends again and again needs a person."""
+"""After this number of starts within this time, a person has to find out why the server ends."""
 _OF_DIRECTORY = frozenset(
     {
         "storage.dbPath",
@@ -62,7 +62,7 @@ class ProcessMoves:
         self._work.run(partial(self._places.write_config, self._managed.settings))
 
     def write_key_file(self) -> None:
-        """Write the key file, which nobody else can read."""
+        """Write the key file so that only the user of the agent can read it."""
         place = self._managed.key_place
         if place is None:
             raise MoveFailed("the document states no key file")
@@ -112,7 +112,7 @@ class ProcessMoves:
     def start(self, version: str) -> None:
         """Start the server with this version, and wait until it answers.
 
-        Raises: MoveFailed: it has ended soon after each of its last starts. The count begins again then.
+        Raises: MoveFailed: the server has ended soon after each of its last starts, which then count no more.
         """
         now, before = self._now, self._places.read_record().starts
         recent = [time for time in before if timedelta(0) <= now - time < _SOON]

@@ -30,7 +30,7 @@ SMALL, LARGE = 0.25, 0.5
 KILLS = 200
 HOUR = 3600
 DISK_MEGABYTES = 512
-"""Of the data of `rs_1`."""
+"""The size of the disk with the data of `rs_1`."""
 
 only_in_faults = pytest.mark.skipif(not LONG, reason="it takes long: `make faults` runs it")
 
@@ -239,7 +239,7 @@ def test_an_agent_that_stands_still_while_it_holds_the_turn_disturbs_no_member_t
 def test_a_machine_whose_agent_has_a_clock_an_hour_ahead_or_behind_changes_with_the_others(
     replica_set: AutomatedSet, tmp_path: Path, record_property: Any
 ) -> None:
-    """Not its server: a server waits by the clock of the system, which a test cannot step for one process."""
+    """The server keeps the clock of the system: a test cannot step the clock by which one process waits."""
     size, clock = cache(replica_set), SteppedClock(tmp_path)
     with (
         agent_with(replica_set.machine("rs_1"), {**clock.environment, "OPSAPI_TEST_CLOCK_OF": "python"}),

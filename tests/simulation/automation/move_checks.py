@@ -7,7 +7,7 @@ from tests.simulation.automation.run_state import ROLLING, RunState
 
 
 def check_move(state: RunState, move: Move, observed: ObservedFleet, unseen: set[str]) -> None:
-    """Check what only the run knows: pauses, turns, failures, manual mode, processes that nobody observes."""
+    """Check a move against pauses, turns, failures, manual mode and processes that no agent observes."""
     world, now = state.world, state.world.now
     returns = move.kind is MoveKind.START and bool(world.servers[move.process].version)
     if state.paused_until > now and not returns:
