@@ -13,8 +13,8 @@ from datetime import timedelta
 from typing import Any, Callable
 
 from automation.agent.automation.members import WITHOUT_CONFIG
-from automation.agent.automation.observe import SeenProcess
 from automation.agent.automation.problems import AutomationProblems
+from automation.agent.automation.seen_fleet import SeenProcess
 from automation.agent.client import Client, NoChallenge, Unreachable
 from automation.plan.arbiters import SEVERAL_ARBITERS, takes_arbiters
 from automation.plan.auth import KeyUse

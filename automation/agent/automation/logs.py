@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, Callable, Union
 
 from automation.agent.automation.directories import real_place
-from automation.agent.automation.observe import SeenProcess
 from automation.agent.automation.rotated_logs import (
     STAMP_FORMAT,
     LogNotTended,
@@ -31,6 +30,7 @@ from automation.agent.automation.rotated_logs import (
     rotated_logs,
     rotation_time,
 )
+from automation.agent.automation.seen_fleet import SeenProcess
 from automation.agent.automation.servers import NOT_ANSWERED, ManagedServer
 from automation.agent.faults import shown
 from automation.plan.values import Settings

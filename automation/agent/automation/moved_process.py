@@ -9,9 +9,9 @@ from typing import Any, Callable
 
 from automation.agent.automation import processes
 from automation.agent.automation.failures import MoveFailed
-from automation.agent.automation.observe import SeenProcess
 from automation.agent.automation.part import ManagedProcess
 from automation.agent.automation.places import ProcessPlaces
+from automation.agent.automation.seen_fleet import SeenProcess
 from automation.agent.automation.servers import COMMAND_SECONDS, ManagedServer
 from automation.agent.automation.work import MoveWork
 from automation.agent.engine import ServerAddress

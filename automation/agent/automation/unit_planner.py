@@ -10,9 +10,10 @@ from typing import Callable
 from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.carried_process import CarriedProcess
 from automation.agent.automation.exchange import Exchange
-from automation.agent.automation.observe import SeenProcess, SeenUnit, observe, seen_fleet
+from automation.agent.automation.observe import observe
 from automation.agent.automation.part import MachinePart
 from automation.agent.automation.progress_reports import ProgressReports
+from automation.agent.automation.seen_fleet import SeenProcess, SeenUnit, seen_fleet
 from automation.agent.automation.servers import ManagedServer, ManagedServers
 from automation.agent.automation.work import MoveWork
 from automation.agent.engine import ServerAddress

@@ -11,7 +11,7 @@ from datetime import timedelta
 from random import Random
 
 from automation.agent.automation.exchange import document, read
-from automation.agent.automation.observe import SeenProcess, SeenState, SeenUnit, seen_fleet
+from automation.agent.automation.seen_fleet import SeenProcess, SeenState, SeenUnit, seen_fleet
 from automation.plan import reading
 from automation.plan.planner import own_need, unit_step
 from automation.plan.reasons import PlanReason

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from automation.agent.automation.observe import SeenProcess
+from automation.agent.automation.seen_fleet import SeenProcess
 from automation.plan import planner
 from tests.hostile.budget import LONG
 from tests.plugin import SUMMARY

@@ -25,7 +25,7 @@ from automation.agent.automation.logs import (
     tend_logs,
     tend_process,
 )
-from automation.agent.automation.observe import SeenProcess
+from automation.agent.automation.seen_fleet import SeenProcess
 from automation.agent.automation.servers import ManagedServer
 from automation.desired_state.document.schema import SCHEMA
 from automation.plan.reading import flat_settings

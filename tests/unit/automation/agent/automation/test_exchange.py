@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from automation.agent.automation.exchange import Exchange, document, read
-from automation.agent.automation.observe import SeenProcess, SeenState
 from automation.agent.automation.problems import AutomationProblems
+from automation.agent.automation.seen_fleet import SeenProcess, SeenState
 from automation.agent.client import Client, Unreachable
 from automation.plan.arbiters import SEVERAL_ARBITERS, takes_arbiters
 from automation.plan.auth import KeyUse

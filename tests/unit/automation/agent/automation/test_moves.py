@@ -23,11 +23,11 @@ from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.failures import MoveDelayed, MoveFailed, TurnLost
 from automation.agent.automation.moved_process import MovedProcess
 from automation.agent.automation.moves import Mover
-from automation.agent.automation.observe import SeenProcess
 from automation.agent.automation.part import read_part
 from automation.agent.automation.places import ProcessPlaces, StartRecord
 from automation.agent.automation.process_moves import LAUNCHED
 from automation.agent.automation.processes import is_server, running_pid, without_secrets
+from automation.agent.automation.seen_fleet import SeenProcess
 from automation.agent.automation.servers import ManagedServer, ManagedServers
 from automation.agent.automation.work import MoveWork
 from automation.agent.engine import ServerAddress

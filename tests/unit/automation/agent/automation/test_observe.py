@@ -12,9 +12,10 @@ import bson
 import pytest
 
 from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
-from automation.agent.automation.observe import SeenProcess, SeenState, observe
+from automation.agent.automation.observe import observe
 from automation.agent.automation.part import read_part
 from automation.agent.automation.places import ProcessPlaces, StartRecord
+from automation.agent.automation.seen_fleet import SeenProcess, SeenState
 from automation.agent.automation.servers import NO_COMMAND, NOT_INITIATED, ManagedServer
 from automation.plan.data_moves import resync_hold
 from automation.plan.guards import unit_state

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from automation.agent.automation.observe import SeenProcess, SeenState, SeenUnit, seen_fleet
 from automation.agent.automation.part import read_part
+from automation.agent.automation.seen_fleet import SeenProcess, SeenState, SeenUnit, seen_fleet
 from automation.plan.values import MemberConfig, MemberState, ObservedFleet, ObservedProcess, ObservedSet
 from tests.each import each
 from tests.factories.documents import document, process

@@ -14,8 +14,8 @@ from automation.agent.automation.carried_process import CarriedProcess
 from automation.agent.automation.carrier import AutomationCarrier
 from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.moves import Mover
-from automation.agent.automation.observe import SeenProcess, SeenState, SeenUnit
 from automation.agent.automation.places import ProcessPlaces
+from automation.agent.automation.seen_fleet import SeenProcess, SeenState, SeenUnit
 from automation.agent.automation.unit_planner import PlannedUnit
 from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.agent.settings import read_settings
