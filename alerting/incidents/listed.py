@@ -1,6 +1,7 @@
 """The alerts that a page of the list shows: the button that acknowledges all of them, and the undo.
 
-A button names its alerts, so that it never acknowledges an alert that opened after the page was loaded."""
+A button names its alerts, so that it never acknowledges an alert that opened after the page was loaded.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
