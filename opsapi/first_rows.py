@@ -22,7 +22,7 @@ MOST_BETWEEN = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FirstRows(Generic[T]):
-    """The first MOST_SHOWN rows; `count` is the total, at most MOST_COUNTED + 1."""
+    """The first rows; `count` is the total, at most MOST_COUNTED + 1."""
 
     rows: Sequence[T]
     count: int
@@ -33,11 +33,11 @@ class FirstRows(Generic[T]):
         return more_words(self.count - len(self.rows), at_least=self.count > MOST_COUNTED)
 
 
-def first_rows(rows: QuerySet[T]) -> FirstRows[T]:
-    """Read the first rows in order; counts only if there are more."""
-    head = list(rows[: MOST_SHOWN + 1])
-    count = len(head) if len(head) <= MOST_SHOWN else bounded_count(rows)
-    return FirstRows(head[:MOST_SHOWN], count)
+def first_rows(rows: QuerySet[T], *, most: int = MOST_SHOWN) -> FirstRows[T]:
+    """Read the first rows in order, at most `most`; counts only if there are more."""
+    head = list(rows[: most + 1])
+    count = len(head) if len(head) <= most else bounded_count(rows)
+    return FirstRows(head[:most], count)
 
 
 def bounded_count(rows: QuerySet[Any]) -> int:

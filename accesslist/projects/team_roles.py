@@ -23,7 +23,7 @@ from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.admin_urls import action_url, page_url
 from opsapi.console.display import Context
 from opsapi.console.earlier import EVENT, RevertedChange, RevertingForm, RowInEvents
-from opsapi.first_rows import MOST_COUNTED, bounded_count, more_words
+from opsapi.first_rows import first_rows
 from opsapi.roles import ROLE_WORDS, Role, Scope, role_names
 
 ADD, CHANGE, REMOVE = "add-team", "team-roles", "remove-team"
@@ -268,13 +268,9 @@ class TeamInProject:
 
 def teams_context(project: Project, *, may_change: bool) -> Context:
     """The list of the teams with roles in the project, for the template of its page."""
-    listed, total = teams_in(project.id), 0
-    rows: Sequence[Any] = list(listed[: MOST_TEAMS + 1])
-    if len(rows) > MOST_TEAMS:
-        total = bounded_count(listed)
-    teams = [_listed(project, team, may_change=may_change) for team in rows[:MOST_TEAMS]]
-    more = more_words(total - MOST_TEAMS, at_least=total > MOST_COUNTED) if total else ""
-    return {"teams": teams, "more_teams": more, "may_change": may_change}
+    first = first_rows(teams_in(project.id), most=MOST_TEAMS)
+    teams = [_listed(project, team, may_change=may_change) for team in first.rows]
+    return {"teams": teams, "more_teams": first.left_out_words, "may_change": may_change}
 
 
 def _listed(project: Project, team: Any, *, may_change: bool) -> TeamInProject:

@@ -228,11 +228,10 @@ class TestFleet:
         assert (len(found.rows), found.count) == (MOST_SHOWN, MOST_SHOWN)
 
     def test_nobody_counts_without_end(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("opsapi.first_rows.MOST_SHOWN", 1)
-        monkeypatch.setattr("opsapi.first_rows.MOST_COUNTED", 2)
-        for number in range(5):
-            make_agent_down(project, f"agent{number}")
-        assert agents_not_reporting(ALL, NOW).count == 3
+        monkeypatch.setattr("opsapi.first_rows.MOST_COUNTED", MOST_SHOWN + 1)
+        for number in range(MOST_SHOWN + 4):
+            make_agent_down(project, f"agent{number:02}")
+        assert agents_not_reporting(ALL, NOW).count == MOST_SHOWN + 2
 
 
 def test_workers_are_shown_who_was_seen_last_first() -> None:
