@@ -103,6 +103,7 @@ class TeamRolesForm(RevertingForm, _TeamOfProjectForm):
         help_text="Clear all checkboxes to remove the team from the project.",
     )
     offered_then = forms.Field(required=False, widget=forms.MultipleHiddenInput)
+    """The roles that the form offered as selected: roles granted since then stay."""
     _team_id = ""
     _granting: Sequence[Role] = ()
     _revoking: Sequence[Role] = ()
@@ -190,7 +191,8 @@ def _sides(change: RevertedChange) -> tuple[list[Role], list[Role]]:
     return before, after
 
 
-def _change(call: ActionCall) -> ActionOutcome:
+def _give_and_revoke(call: ActionCall) -> ActionOutcome:
+    # Before the roles are read: of two changes at once, the second sees the first.
     actor_lock_in_turn(call.actor)
     project, team = call.row, call.values["team"]
     kept = [role for role in _held(project, team) if role not in call.values["revoked"]]
@@ -216,7 +218,7 @@ TEAM_ACTIONS: Mapping[str, Action] = {
         label="Add team",
         text="Each member of the team gets these roles in the project.",
         icon="group_add",
-        run=_change,
+        run=_give_and_revoke,
         access=WRITE_PROJECT_ACCESS,
         form=AddTeamForm,
     ),
@@ -225,7 +227,7 @@ TEAM_ACTIONS: Mapping[str, Action] = {
         text="Each member of the team has these roles in the project.",
         button="Change roles",
         icon="groups",
-        run=_change,
+        run=_give_and_revoke,
         access=WRITE_PROJECT_ACCESS,
         form=TeamRolesForm,
     ),
