@@ -62,7 +62,7 @@ from events.wording import in_words, target_words
 from opsapi import clock
 from opsapi.clock import time_words, wire_time
 from opsapi.console.action_pages import BACK, CONFIRMED, selected_rows
-from opsapi.console.actions import Action, ActionCall, ActionOutcome, HeldRows, operator_of
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, ActionRows, operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, is_too_long
 from opsapi.console.display import Context, badge, json_field, link, short, tipped, urls_seen
@@ -142,7 +142,7 @@ class AlertWindowForm(WindowFields):
         return named_target(self.row.facts)
 
 
-def _hold_selected(call: ActionCall, rows: Sequence[Alert]) -> HeldRows:
+def _hold_selected(call: ActionCall, rows: Sequence[Alert]) -> ActionRows:
     """Leave out alerts that have ended since they were read.
 
     The service refuses alerts that had ended before; also if all alerts have ended since.
@@ -151,11 +151,11 @@ def _hold_selected(call: ActionCall, rows: Sequence[Alert]) -> HeldRows:
     had_ended = {row.id for row in rows if row.status not in ACTIVE}
     kept = [row for row in locked if row.status in ACTIVE or row.id in had_ended]
     if not kept:
-        return HeldRows(rows=rows)
-    return HeldRows(rows=kept, left_out=ended_words(len(rows) - len(kept)))
+        return ActionRows(rows=rows)  # As they were read: the service refuses them.
+    return ActionRows(rows=kept, left_out=ended_words(len(rows) - len(kept)))
 
 
-def _hold_with_undo(call: ActionCall, rows: Sequence[Alert]) -> HeldRows:
+def _hold_with_undo(call: ActionCall, rows: Sequence[Alert]) -> ActionRows:
     """As `_hold_selected`, with a button for the undo."""
     held = _hold_selected(call, rows)
     return replace(held, note=_undo_note(call, held.rows))
@@ -481,14 +481,14 @@ class AlertAdmin(ConsoleAdmin):
         """Run an action on the listed alerts that have not ended, and to whose acknowledgement it applies."""
         listed, back = listed_ids(request), without_page(request.POST.get(BACK, ""))
 
-        def hold(call: ActionCall, rows: Sequence[Alert]) -> HeldRows:
+        def hold(call: ActionCall, rows: Sequence[Alert]) -> ActionRows:
             locked = alerts_hold(ids=[row.id for row in rows], actor=call.actor)
             active = [row for row in locked if row.status in ACTIVE]
             kept = [row for row in active if applies(call, alert_acknowledgement(row, call.now))]
             if not kept:
-                return HeldRows(rows=[], left_out=NONE_LISTED)
+                return ActionRows(rows=[], left_out=NONE_LISTED)
             note = _undo_note(call, kept)
-            return HeldRows(rows=kept, left_out=left_out_words(len(listed) - len(kept)), note=note)
+            return ActionRows(rows=kept, left_out=left_out_words(len(listed) - len(kept)), note=note)
 
         try:
             rows = selected_rows(

@@ -19,7 +19,7 @@ from django.utils.html import format_html
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.links import base_url
-from opsapi.console.actions import Action, ActionCall, ActionOutcome, HeldRows, LinkOfRows, operator_of
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, ActionRows, LinkOfRows, operator_of
 from opsapi.console.forms import ConsoleForm
 from opsapi.roles import Scope
 
@@ -114,7 +114,7 @@ class ActionPage:
         self, admin: PagesOfModel, request: HttpRequest, action: Action, rows: Sequence[Any], name: str = ""
     ):
         self.admin, self.request, self.action, self.rows, self.name = admin, request, action, rows, name
-        self.held = HeldRows(rows=rows)
+        self.action_rows = ActionRows(rows=rows)
         self.operator = operator_of(request)
         self.now = clock.now()
         self.is_new = rows == [None]
@@ -175,9 +175,9 @@ class ActionPage:
             if self.is_new:
                 self.action.authorise(self.operator, None, form.scope())
             hold = self.action.hold
-            held = hold(self._call(None, form), self.rows) if hold else self.held
-            outcomes = [self.action.run(self._call(row, form)) or ActionOutcome() for row in held.rows]
-        self.held = held
+            chosen = hold(self._call(None, form), self.rows) if hold else self.action_rows
+            outcomes = [self.action.run(self._call(row, form)) or ActionOutcome() for row in chosen.rows]
+        self.action_rows = chosen
         return outcomes
 
     def _call(self, row: Any, form: ConsoleForm) -> ActionCall:
@@ -196,18 +196,18 @@ class ActionPage:
 
     def _next(self, committed: Sequence[ActionOutcome]) -> HttpResponse:
         outcomes = [outcome.after() if outcome.after else outcome for outcome in committed]
-        only, url, held = _only(outcomes), self._leads_to(outcomes), self.held
-        if not held.rows:
-            messages.error(self.request, held.left_out)
+        only, url, chosen = _only(outcomes), self._leads_to(outcomes), self.action_rows
+        if not chosen.rows:
+            messages.error(self.request, chosen.left_out)
             return redirect(url)
         if only and only.template:
             return self._answer(only.template, {**only.context, "row_url": url})
         for warning in dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings):
             messages.warning(self.request, warning)
-        if held.left_out:
-            messages.warning(self.request, held.left_out)
+        if chosen.left_out:
+            messages.warning(self.request, chosen.left_out)
         done = self._messages(outcomes)
-        messages.success(self.request, format_html("{} {}", done, held.note) if held.note else done)
+        messages.success(self.request, format_html("{} {}", done, chosen.note) if chosen.note else done)
         return redirect(url)
 
     def _leads_to(self, outcomes: Sequence[ActionOutcome]) -> str:
@@ -217,14 +217,14 @@ class ActionPage:
         if BACK in self.request.POST:
             query = QueryDict(self.request.POST[BACK]).urlencode()
             return f"{self.admin.list_url()}?{query}" if query else self.admin.list_url()
-        return self.admin.page_url(only.row or self.held.rows[0]) if only else self.admin.list_url()
+        return self.admin.page_url(only.row or self.action_rows.rows[0]) if only else self.admin.list_url()
 
     def _messages(self, outcomes: Sequence[ActionOutcome]) -> str:
         only = _only(outcomes)
         if only and only.message:
             return only.message
         what = (
-            _as_it_is(only.row or self.held.rows[0])
+            _as_it_is(only.row or self.action_rows.rows[0])
             if only
             else f"{len(outcomes)} {self.admin.opts.verbose_name_plural}"
         )

@@ -59,11 +59,11 @@ class ActionOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldRows:
-    """The locked rows on which an action runs, as they are under the lock.
+class ActionRows:
+    """The rows on which an action runs; locked, if the action has `hold`.
 
-    `left_out`: a message about the rows that the action leaves out; empty if it leaves out none. `note`
-    follows the message of success.
+    `left_out`: a message about the rows that the action leaves out; empty if it leaves out none. Without
+    rows, it is the refusal. `note` follows the message of success.
     """
 
     rows: Sequence[Any]
@@ -105,7 +105,7 @@ class Action:
     creates: bool = False
     offered: Callable[[Any, datetime], bool] = _always
     atomic: bool = True
-    hold: Callable[[ActionCall, Sequence[Any]], HeldRows] | None = None
+    hold: Callable[[ActionCall, Sequence[Any]], ActionRows] | None = None
 
     def access_of(self, row: Any) -> Access:
         """Return the access for this row."""
