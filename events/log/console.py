@@ -134,13 +134,14 @@ def group_names(operator: Operator, ids: Iterable[str]) -> dict[str, str]:
 class _RevertedModel:
     """The model of the row whose form reverts a change, and the field by which it is found.
 
-    `holder`: for a diff of another row, such as a team with roles in a project, the model of that row. The
-    form takes its ID from the parameter with the name of this model.
+    `subject`: the model of the row that the diff is about, if the form is of another row: the roles of a team
+    in a project change on the form of the project. The form takes the ID of the team from the parameter with
+    the name of this model.
     """
 
     label: str
     name: str = "id"
-    holder: str = ""
+    subject: str = ""
 
 
 _CHANGED: Mapping[str, _RevertedModel] = {
@@ -151,7 +152,7 @@ _CHANGED: Mapping[str, _RevertedModel] = {
 }
 _PROJECT, _ORGANIZATION = _RevertedModel("accesslist.project"), _RevertedModel("accesslist.organization")
 _USER, _KEY, _TEAM = (_RevertedModel(f"accesslist.{name}") for name in ("user", "apikey", "team"))
-_TEAM_IN_PROJECT = _RevertedModel("accesslist.project", holder="accesslist.team")
+_TEAM_IN_PROJECT = _RevertedModel("accesslist.project", subject="accesslist.team")
 _NO_PASSWORDS = "An earlier password cannot be restored: passwords are not in events."
 _NOT_STORED: Mapping[str, str] = {
     EventType.USER_PASSWORD_CHANGED_AUDIT: _NO_PASSWORDS,
@@ -208,29 +209,29 @@ def _reverting(site: AdminSite, request: HttpRequest, event: Event, diff: Mappin
     pages: Any = site.get_model_admin(apps.get_model(model.label))
     rows = pages.get_queryset(request).filter(**{model.name: name})
     row = (rows.filter(group_id=event.group_id) if pages.is_of_projects else rows).first()
-    if row is None or _is_holder_deleted(model, diff):
+    if row is None or _is_subject_deleted(model, diff):
         return Reverting(refusal="What was changed is deleted, or you cannot see it.")
     action_name, action = _reverting_action(pages, diff["type"])
     if not action.is_allowed(operator_of(request), row, pages.scope_of(row)):
         return Reverting()
-    url = action_url(pages.model, row.pk, action_name, **{EVENT: event.id}, **_holder(model, diff))
+    url = action_url(pages.model, row.pk, action_name, **{EVENT: event.id}, **_subject_parameter(model, diff))
     words = "Revert this change" if len(event.diffs) == 1 else f"Revert: {action.label.lower()}"
     return Reverting([RevertLink(words, url)])
 
 
-def _is_holder_deleted(model: _RevertedModel, diff: Mapping[str, Any]) -> bool:
-    if not model.holder:
+def _is_subject_deleted(model: _RevertedModel, diff: Mapping[str, Any]) -> bool:
+    if not model.subject:
         return False
-    return not apps.get_model(model.holder)._default_manager.filter(pk=diff["id"]).exists()
+    return not apps.get_model(model.subject)._default_manager.filter(pk=diff["id"]).exists()
 
 
-def _holder(model: _RevertedModel, diff: Mapping[str, Any]) -> Mapping[str, str]:
-    """The parameter of the form that names the row of the diff, if the form is of another row."""
-    return {model.holder.partition(".")[2]: diff["id"]} if model.holder else {}
+def _subject_parameter(model: _RevertedModel, diff: Mapping[str, Any]) -> Mapping[str, str]:
+    """The parameter of the URL that names the row that the diff is about, if the form is of another row."""
+    return {model.subject.partition(".")[2]: diff["id"]} if model.subject else {}
 
 
 def _model_of(event: Event, diff: Mapping[str, Any]) -> tuple[_RevertedModel | None, str]:
-    """The model and the name of the row that the diff is of; None if no form reverts such a change."""
+    """The model and the name of the row whose form reverts the diff; no model if there is no such form."""
     kind, name, details = diff["type"], diff["id"], event.details
     if kind == DiffType.GROUP:
         return (_PROJECT if event.group_id else _ORGANIZATION), name
@@ -243,8 +244,7 @@ def _model_of(event: Event, diff: Mapping[str, Any]) -> tuple[_RevertedModel | N
         return _KEY, name
     if kind == DiffType.ROLES and event.group_id and team_id:
         return _TEAM_IN_PROJECT, event.group_id
-    is_of_user = "targetUsername" in details and kind == DiffType.ROLES
-    return (_USER if is_of_user else None), name
+    return (_USER, name) if "targetUsername" in details and kind == DiffType.ROLES else (None, name)
 
 
 def _why_not(event: Event) -> str:
