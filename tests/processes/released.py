@@ -13,7 +13,7 @@ from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "a63104c4410b3b6738157d862cb894e62f97f282"
+RELEASED = "51c539ad2c7e9d4cabdb8f80b6a9346df4d0191e"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 TAG = f"v{VERSION}"
