@@ -1,8 +1,9 @@
-"""The ledger: what claims, decisions, outcomes and changes of alerts read and write.
+"""The ledger: the reads and writes of delivery, and of alerts that start, open, end or are cancelled.
 
-The bookkeeping of evaluation and delivery is written once, against `Ledger`: `engine.claims`, `delivery`, and
-the services of alerts, incidents, notifications, addresses and destinations. `postgresql` has the statements.
-`memory` has the same rules without SQL, for the simulation. Each call reads or writes a set.
+The bookkeeping is written once, against `Ledger`: `engine.claims`, `delivery`, and the services of alerts,
+incidents, notifications, addresses and destinations. Acknowledgements, new delays, new tags and purges write
+alerts without it. `postgresql` has the statements. `memory` has the same rules without SQL, for simulations
+and dry runs. Each call reads or writes a set.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
