@@ -197,27 +197,24 @@ def _close(
         signal = ends[alert.id].signal
         alert.status, alert.incident_id = AlertStatus.OPEN.value, alert.id
         alert.updated = _arrival(signal, alert.opens, now) if signal.observed else alert.opens
-        events.append((ends[alert.id].signal.pk, _opened_event(alert)))
+        events.append((signal.pk, _opened_event(alert)))
     openings_schedule(alerts=late, ledger=ledger)
     unknown = {alert.id for alert in alerts if alert.late and alert.status == AlertStatus.TRACKING.value}
     if unknown:  # Users have not seen these alerts, and nothing refers to them.
         ledger.alerts_delete(unknown)
         alerts = [alert for alert in alerts if alert.id not in unknown]
+    closings = []
     for alert in alerts:
         end = ends[alert.id]
         if end.value is not None:
             alert.current_value = end.value
         if event := _closed_event(alert):
             events.append((end.signal.pk, replace(event, happened=end.at)))
-    known = {alert.id: _arrival(ends[alert.id].signal, ends[alert.id].at, now) for alert in alerts}
-    ledger.alerts_set_closed(
-        [
-            AlertClosing(alert.id, alert.incident_id, end.value, end.at, known[alert.id])
-            for alert in alerts
-            for end in [ends[alert.id]]
-        ]
-    )
-    ends_schedule(alerts=alerts, at=known, kind=MessageKind.CLOSE, ledger=ledger)
+        known = _arrival(end.signal, end.at, now)
+        closings.append(AlertClosing(alert.id, alert.incident_id, end.value, end.at, known))
+    ledger.alerts_set_closed(closings)
+    at = {closing.alert_id: closing.known for closing in closings}
+    ends_schedule(alerts=alerts, at=at, kind=MessageKind.CLOSE, ledger=ledger)
     return events
 
 
