@@ -41,7 +41,7 @@ _CATEGORY = EVENT_TYPES[EventType.HOST_DOWN].category.value
 
 
 class PostgresStore(LedgerStore):
-    """As `tests.simulation.stores.Store` says."""
+    """A store over the ledger in PostgreSQL; `tests.simulation.stores.Store` says what its steps do."""
 
     ledger = POSTGRESQL
 

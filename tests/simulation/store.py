@@ -25,7 +25,7 @@ from tests.simulation.stores import (
 
 
 class MemoryStore(LedgerStore):
-    """As `tests.simulation.stores.Store` says."""
+    """A store over the ledger in memory; `tests.simulation.stores.Store` says what its steps do."""
 
     def __init__(self, ledger: MemoryLedger | None = None) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class MemoryStore(LedgerStore):
         return list(delivery.decide(claims, now=now, muting=Muting(mutes), ledger=self.ledger))
 
     def _mute(self, notification: Notification, now: datetime) -> Mute | None:
-        """The window that mutes the message; each incident has one alert."""
+        """Return the window that mutes a message; None if none does. Each incident has a single alert."""
         windows = self._windows.get(notification.group_id or "")
         if not windows:
             return None
@@ -88,7 +88,7 @@ class MemoryStore(LedgerStore):
         return self.ledger.places.get(destination)
 
     def backup(self) -> "MemoryStore":
-        """A copy of all of it."""
+        """Return a copy of the store, which later steps do not change."""
         kept = MemoryStore(self.ledger.backup())
         kept._settings = self._settings
         kept._windows = {name: list(windows) for name, windows in self._windows.items()}

@@ -1,4 +1,4 @@
-"""What a run does to the platform, whether it is kept in memory or by PostgreSQL."""
+"""The steps of a run of the platform, whether its rows are in memory or in PostgreSQL."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,59 +22,59 @@ from tests.simulation.plans import Receiver, SimulatedSetting
 
 
 class Store(Protocol):
-    """The tables, and the steps of delivery; each call is one transaction."""
+    """The rows of the platform, and the steps that change them. Each call is a transaction."""
 
     def prepare(self, settings: Sequence[SimulatedSetting], now: datetime) -> None:
-        """Projects with their configurations."""
+        """Store projects, each with a configuration that has its notification settings."""
 
     def open(self, project: int, target: str, number: int, now: datetime) -> str:
-        """A host is down: the alert with this number of its target opens; answers its id."""
+        """Start the alert with this number of a host that is down, and return its id."""
 
     def close(self, alert_id: str, now: datetime) -> None:
-        """It is up again."""
+        """Close the alert about a host that is up again."""
 
     def acknowledge(self, alert_id: str, until: datetime, now: datetime) -> None:
-        """Somebody acknowledges the alert; a time that has come takes that back."""
+        """Acknowledge an alert until a time; a time that is over removes the acknowledgement."""
 
     def window(self, project: int, number: int, columns: Mapping[str, Any], now: datetime) -> None:
-        """Maintenance of a project begins."""
+        """Create the maintenance window with this number. `columns`: when it mutes which hosts."""
 
     def window_gone(self, project: int, number: int, now: datetime) -> None:
-        """Its window is deleted."""
+        """Delete the maintenance window with this number."""
 
     def redirect(self, setting: int, receiver: Receiver, now: datetime) -> None:
-        """The configuration names another receiver."""
+        """Let the notification setting with this place in the plan name another receiver."""
 
     def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
-        """Take in progress."""
+        """Lease due notifications to a worker that sends up to `slots` at a time, and return them."""
 
     def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.DeliveryAttempt]:
-        """Decide."""
+        """Decide what happens with leased notifications, and return the attempts to send their messages."""
 
     def record(self, ended: Sequence[tuple[delivery.DeliveryAttempt, Outcome]], now: datetime) -> None:
-        """Record."""
+        """Write the outcomes of attempts that have ended."""
 
     def holds(self, notification: Notification) -> bool:
-        """Whether its lease is still the one of this copy."""
+        """Whether the lease that this copy of a notification has is still valid."""
 
     def release(self, worker: int, now: datetime) -> None:
-        """A worker died."""
+        """Release the leases of a worker that has died."""
 
     def next_time(self) -> datetime | None:
-        """When there may be something to do; None when nothing waits."""
+        """When a pending notification may be claimed, or a lease lapses; None if nothing is pending."""
 
     def notifications(self) -> list[Notification]:
-        """All of them."""
+        """Return all notifications."""
 
     def statuses(self) -> dict[str, str]:
-        """Of all alerts."""
+        """Return the status of each alert, by id."""
 
     def place(self, destination: str) -> Destination | None:
-        """A destination as it is known."""
+        """Return a destination with its health; None if it is not stored."""
 
 
 class LedgerStore:
-    """The steps that are the same over each ledger."""
+    """The steps of a store that are the same over each ledger."""
 
     ledger: Ledger
 
@@ -82,7 +82,7 @@ class LedgerStore:
         self._signals = count()
 
     def open(self, project: int, target: str, number: int, now: datetime) -> str:
-        """Start the alert, and open it at once if its notifications are delayed."""
+        """Start an alert, and open it at once even if its notifications are delayed."""
         start = new_alert(project, target, number, now)
         changes, group_id = AlertChanges(starts=[start]), project_id(project)
         alerts_change(changes=changes, group_id=group_id, now=now, ledger=self.ledger)
@@ -92,27 +92,23 @@ class LedgerStore:
         return start.id
 
     def close(self, alert_id: str, now: datetime) -> None:
-        """Close the alert."""
         group_id = self.ledger.alerts([alert_id])[alert_id].group_id
         end = AlertEnd(signal=Signal(pk=next(self._signals), created=now), at=now)
         changes = AlertChanges(ends={alert_id: end})
         alerts_change(changes=changes, group_id=group_id, now=now, ledger=self.ledger)
 
     def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
-        """Take in progress."""
         return claim(worker=worker, slots=slots, clock=lambda: now, ledger=self.ledger)
 
     def record(self, ended: Sequence[tuple[delivery.DeliveryAttempt, Outcome]], now: datetime) -> None:
-        """Record."""
         delivery.record(ended, now=now, ledger=self.ledger)
 
     def release(self, worker: int, now: datetime) -> None:
-        """Release what a worker that died has in progress."""
         self.ledger.release_lapsed(now=now, absent={worker})
 
 
 def project_id(number: int) -> str:
-    """The id of a project; its configuration has the same."""
+    """The id of a project, and of its configuration."""
     return f"{number:024x}"
 
 
@@ -128,7 +124,7 @@ def config_row(project: int, now: datetime) -> AlertConfig:
 
 
 def setting_rows(settings: Sequence[SimulatedSetting], now: datetime) -> Iterator[NotificationSetting]:
-    """The notifications of the configurations; each id is the place in the plan."""
+    """The notification settings of the configurations; each id is the place in the plan."""
     configs = {setting.project: config_row(setting.project, now) for setting in settings}
     for number, setting in enumerate(settings):
         row = NotificationSetting(id=f"{number:024x}", config=configs[setting.project])
@@ -137,7 +133,7 @@ def setting_rows(settings: Sequence[SimulatedSetting], now: datetime) -> Iterato
 
 
 def setting_document(setting: SimulatedSetting) -> dict[str, object]:
-    """The notification as a request has it."""
+    """A notification setting as a request has it."""
     document: dict[str, object] = {
         "typeName": "WEBHOOK",
         "webhookUrl": setting.receiver.url,
@@ -167,7 +163,7 @@ def new_alert(project: int, target: str, number: int, now: datetime) -> NewAlert
 def next_time(
     rows: Collection[Notification], places: Mapping[str, Destination], hosts: Mapping[str, datetime]
 ) -> datetime | None:
-    """The earliest time at which one of the pending notifications may be claimed, or its lease lapses.
+    """The earliest time at which a pending notification may be claimed, or its lease lapses.
 
     `hosts` are the next tries at hosts that accept no connections.
     """
