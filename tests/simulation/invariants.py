@@ -142,7 +142,11 @@ class Watch:
 
     def _undisturbed(self, since: float, until: float) -> float:
         """From when on no worker was gone, asleep or without a database."""
-        ends = [end for start, end in self.world.troubles if start <= until and end > since]
+        ends = [
+            interruption.end
+            for interruption in self.world.interruptions
+            if interruption.start <= until and interruption.end > since
+        ]
         return max([since, *ends])
 
     def _check_places(self, request: SimulatedRequest) -> None:

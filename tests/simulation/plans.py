@@ -91,6 +91,22 @@ class Outage:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """A time in which a part of the platform does not work as usual."""
+
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRestore:
+    """A backup is created at `backup`, and restored at `restored`."""
+
+    backup: float
+    restored: float
+
+
 @dataclass(slots=True)
 class Plan:
     """One run. `sound` projects have nothing but sound receivers, and few messages."""
@@ -104,9 +120,8 @@ class Plan:
     settings: list[SimulatedSetting] = field(default_factory=list)
     outages: list[Outage] = field(default_factory=list)
     acts: list[Act] = field(default_factory=list)
-    failing_database: list[tuple[float, float]] = field(default_factory=list)
-    restore: tuple[float, float] | None = None
-    """When a backup is created, and when it is restored."""
+    failing_database: list[Interruption] = field(default_factory=list)
+    restore: SimulatedRestore | None = None
 
     @property
     def receivers(self) -> list[Receiver]:
@@ -171,7 +186,7 @@ def _long(plan: Plan, rng: Random, small: bool) -> None:
     if rng.random() < 0.5:
         start = rng.uniform(0, plan.ends / 2)
         plan.outages.append(Outage("shared", start, plan.ends, rng.choice([0.01, 5.0])))
-    _troubles(plan, rng, rng.choice([0, 0, 2]))
+    _interruptions(plan, rng, rng.choice([0, 0, 2]))
 
 
 def _busy(plan: Plan, rng: Random, small: bool) -> None:
@@ -198,15 +213,15 @@ def _busy(plan: Plan, rng: Random, small: bool) -> None:
             end = min(plan.ends, start + rng.uniform(1, 120))
             plan.outages.append(Outage(host, start, end, rng.choice([0.01, 5.0])))
     if rng.random() < 0.5:
-        _troubles(plan, rng, rng.randint(1, 6))
+        _interruptions(plan, rng, rng.randint(1, 6))
     _add_sound(plan, rng)
 
 
 def _restored(plan: Plan, rng: Random, small: bool) -> None:
     """A backup is restored a little later, and the signals since are evaluated again."""
     _busy(plan, rng, small)
-    start = rng.uniform(10, plan.ends - 10)
-    plan.restore = (start, start + rng.uniform(1, 10))
+    backup = rng.uniform(10, plan.ends - 10)
+    plan.restore = SimulatedRestore(backup, backup + rng.uniform(1, 10))
 
 
 def _share(plan: Plan, rng: Random) -> None:
@@ -312,7 +327,7 @@ def _redirect(plan: Plan, rng: Random) -> None:
         plan.acts.append(Act(at - 15, "down", (plan.settings[which].project, target)))
 
 
-def _troubles(plan: Plan, rng: Random, count: int) -> None:
+def _interruptions(plan: Plan, rng: Random, count: int) -> None:
     """Workers that stop or sleep, and a database that fails."""
     for _ in range(count):
         at, worker = rng.uniform(0, plan.ends), rng.randrange(plan.workers)
@@ -324,4 +339,4 @@ def _troubles(plan: Plan, rng: Random, count: int) -> None:
                     Act(at, "sleep", (worker, rng.choice([rng.uniform(1, 60), rng.uniform(30, 46)])))
                 )
             case _:
-                plan.failing_database.append((at, at + rng.uniform(0.1, 5)))
+                plan.failing_database.append(Interruption(at, at + rng.uniform(0.1, 5)))

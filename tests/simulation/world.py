@@ -20,7 +20,17 @@ from alerting.models import Notification
 from integrations.channels.outcome import Outcome
 from opsapi.outbound import OutboundError, OutboundResponse
 from opsapi.outbound.errors import OutboundReason
-from tests.simulation.plans import ACCEPT_SECONDS, HOUR, MINUTE, TIME_OUT_SECONDS, Act, Mode, Plan, Receiver
+from tests.simulation.plans import (
+    ACCEPT_SECONDS,
+    HOUR,
+    MINUTE,
+    TIME_OUT_SECONDS,
+    Act,
+    Interruption,
+    Mode,
+    Plan,
+    Receiver,
+)
 from tests.simulation.store import MemoryStore
 from tests.simulation.stores import Store
 
@@ -81,7 +91,7 @@ class SimulatedWorld:
         self.seconds = 0.0
         self.requests: list[SimulatedRequest] = []
         self.in_flight: list[SimulatedRequest] = []
-        self.troubles: list[tuple[float, float]] = []
+        self.interruptions: list[Interruption] = []
         self.alerts: dict[tuple[int, int], str | None] = {}
         """The open alert of each host."""
         self.watchers: list[Callable[[str, SimulatedRequest], None]] = []
@@ -115,8 +125,8 @@ class SimulatedWorld:
             self.at(act.at, partial(self._act, act))
         for worker in self._workers:
             worker.start()
-        if self.plan.restore:
-            self.at(self.plan.restore[0], self._back_up)
+        if restore := self.plan.restore:
+            self.at(restore.backup, partial(self._back_up, restore.restored))
         self.at(self.plan.ends + 1, self._ask_whether_over)
         while self._queue and not self._over:
             self.seconds, _, event = heapq.heappop(self._queue)
@@ -178,11 +188,10 @@ class SimulatedWorld:
         self._receivers[receiver.url] = receiver
         self.store.redirect(setting, receiver, self.now)
 
-    def _back_up(self) -> None:
-        assert self.plan.restore is not None
+    def _back_up(self, restored: float) -> None:
         assert isinstance(self.store, MemoryStore)
         kept, signals = self.store.backup(), len(self._signals)
-        self.at(self.plan.restore[1], lambda: self._restore(kept, signals))
+        self.at(restored, lambda: self._restore(kept, signals))
 
     def _restore(self, kept: MemoryStore, signals: int) -> None:
         """The backup is there again; the signals since are evaluated once more."""
@@ -218,15 +227,15 @@ class SimulatedWorld:
             self.wake()
         else:
             self.at(self.seconds + 0.5, lambda: self.take_over(dead, since))
-            self.troubles.append((since, self.seconds + 3.0))
+            self.interruptions.append(Interruption(since, self.seconds + 3.0))
 
     def database_fails(self) -> str | None:
         """Whether the next transaction fails: "before" it is done, or "after", unknown to its worker."""
-        if any(start <= self.seconds <= end for start, end in self.plan.failing_database):
+        if any(failing.start <= self.seconds <= failing.end for failing in self.plan.failing_database):
             lot = self.rng.random()
             if lot < 0.5:
                 # Claimed notifications that no process knows of wait for its lease to lapse.
-                self.troubles.append((self.seconds, self.seconds + 32))
+                self.interruptions.append(Interruption(self.seconds, self.seconds + 32))
                 return "before" if lot < 0.3 else "after"
         return None
 
@@ -354,7 +363,7 @@ class SimulatedWorker:
         self._ended.clear()
         self._idle_since = None
         world.in_flight = [request for request in world.in_flight if request.worker != key]
-        world.troubles.append((world.seconds, world.seconds + 3.0))
+        world.interruptions.append(Interruption(world.seconds, world.seconds + 3.0))
         world.at(world.seconds + world.rng.uniform(0.5, 1.5), lambda: world.take_over(key, world.seconds))
         self.key = world.new_key()
         world.at(world.seconds + away, self.start)
@@ -363,7 +372,8 @@ class SimulatedWorker:
         """Suspend the worker, perhaps for longer than a lease; it keeps its presence lock."""
         now = self._world.seconds
         self._asleep_until = now + seconds
-        self._world.troubles.append((now, max(self._asleep_until, now + LEASE.total_seconds()) + 2.0))
+        end = max(self._asleep_until, now + LEASE.total_seconds()) + 2.0
+        self._world.interruptions.append(Interruption(now, end))
 
     def _next(self, seconds: float, step: Callable[[], None]) -> None:
         """The next step of this life; here it may die or sleep."""
