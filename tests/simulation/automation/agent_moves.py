@@ -1,14 +1,15 @@
 """The moves of the agents, as they change the simulated fleet."""
 
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from automation.plan.set_moves import members_after
-from automation.plan.values import WITH_TURN, FailedMove, GoalProcess, Move, MoveKind
+from automation.plan.values import WITH_TURN, FailedMove, Move, MoveKind
 from automation.plan.versions import SERIES, series
 from tests.simulation.automation.documents import WITHOUT_ZONE
 from tests.simulation.automation.fleet import FleetPromise, SimulatedServer
 from tests.simulation.automation.move_checks import check_primary_last, check_resync
-from tests.simulation.automation.run_state import BEGIN, ROLLING, SETTABLE, RunState, StartInFlight
+from tests.simulation.automation.run_state import BEGIN, SETTABLE, RunState, StartInFlight
 
 _TURN_TICKS = 3
 
@@ -21,7 +22,7 @@ def land(state: RunState) -> None:
             del state.flights[name]
             if flight.sets_aside:
                 state.world.set_aside(name)
-            _start(state, flight.move)
+            _start(state, state.world.servers[name], flight.move)
 
 
 def take_turn(state: RunState, move: Move) -> None:
@@ -34,56 +35,27 @@ def take_turn(state: RunState, move: Move) -> None:
 
 def make(state: RunState, move: Move) -> None:
     """Let an agent make a move."""
-    process = state.process(move.process)
-    server = state.world.servers[move.process]
-    match move.kind:
-        case MoveKind.DOWNLOAD:
-            server.builds.add(move.version)
-        case MoveKind.WRITE_FILE | MoveKind.WRITE_KEY_FILE if process:
-            _write(state, server, process, move)
-        case MoveKind.SET_PARAMETER if process:
-            _set_parameter(state, server, process)
-        case MoveKind.START:
-            _start(state, move)
-        case kind if kind in ROLLING:
-            _disturb(state, server, move)
-        case MoveKind.REMOVE_OLD_DATA | MoveKind.COMPACT:
-            _work_on_data(state, server, move)
-        case MoveKind.SET_FEATURE_VERSION | MoveKind.SET_DEFAULT_CONCERN | MoveKind.SET_USERS:
-            _set_value(state, server, move)
-        case MoveKind.INITIATE:
-            state.world.initiate(server.name, move.members)
-        case MoveKind.ADD_MEMBER | MoveKind.CHANGE_MEMBER | MoveKind.REMOVE_MEMBER:
-            _change_members(state, server, move)
+    _MOVES[move.kind](state, state.world.servers[move.process], move)
 
 
-def _write(state: RunState, server: SimulatedServer, process: GoalProcess, move: Move) -> None:
-    if move.kind is MoveKind.WRITE_KEY_FILE:
-        state.world.write_key(server.name, state.stated_auth()["key"])
-    else:
+def _download(_: RunState, server: SimulatedServer, move: Move) -> None:
+    server.builds.add(move.version)
+
+
+def _write_file(state: RunState, server: SimulatedServer, _: Move) -> None:
+    if process := state.process(server.name):
         server.file = process.settings
 
 
-def _set_value(state: RunState, server: SimulatedServer, move: Move) -> None:
-    """Set the value that all members have."""
-    if move.kind is MoveKind.SET_FEATURE_VERSION:
-        state.world.set_feature(server.name, SERIES.index(move.version))
-    elif move.kind is MoveKind.SET_USERS:
-        wanted = state.wanted_users()
-        state.world.set_users(server.name, {name: wanted[name] for name in move.settings})
-    else:
-        concern = state.goal.units[0].concern
-        state.world.set_concern(server.name, {name: concern[name] for name in move.settings})
+def _write_key_file(state: RunState, server: SimulatedServer, _: Move) -> None:
+    if state.process(server.name):
+        state.world.write_key(server.name, state.stated_auth()["key"])
 
 
-def _change_members(state: RunState, server: SimulatedServer, move: Move) -> None:
-    name = move.members[0].process
-    if state.world.disturbed - {name}:
-        state.world.violates(FleetPromise.ONE_AT_A_TIME, f"{move.kind.value} of {name} during a restart")
-    state.world.reconfigure(server.name, members_after(state.world.config, move))
-
-
-def _set_parameter(state: RunState, server: SimulatedServer, process: GoalProcess) -> None:
+def _set_parameter(state: RunState, server: SimulatedServer, _: Move) -> None:
+    process = state.process(server.name)
+    if process is None:
+        return
     before = server.settings or {}
     changed = {
         name for name in {*before, *process.settings} if before.get(name) != process.settings.get(name)
@@ -94,68 +66,130 @@ def _set_parameter(state: RunState, server: SimulatedServer, process: GoalProces
     server.settings = process.settings
 
 
-def _work_on_data(state: RunState, server: SimulatedServer, move: Move) -> None:
-    if move.kind is MoveKind.REMOVE_OLD_DATA:
-        state.world.remove_old(server.name)
-        return
-    number = min(state.goal.number, len(state.plan.documents))
-    processes = state.plan.documents[number - 1]["processes"]
-    if (server.name, WITHOUT_ZONE) in {(sent["name"], sent.get("lastCompact")) for sent in processes}:
-        state.world.violates(FleetPromise.HANDS_OFF, f"{server.name} is compacted at a time without a zone")
-    state.world.check_disturbance(server.name)
-    state.world.compact(server.name)
+def _start(state: RunState, server: SimulatedServer, move: Move) -> None:
     process = state.process(server.name)
-    is_killed = state.plan.faults > 0 and state.ages.random() < 0.3
-    if process is not None and not is_killed:
-        server.compacted = process.compact
-
-
-def _disturb(state: RunState, server: SimulatedServer, move: Move) -> None:
-    if move.kind is not MoveKind.STEP_DOWN:
-        _interrupt(state, server, move)
-        return
-    check_primary_last(state, server)
-    state.world.check_disturbance(server.name, is_step_down=True)
-    state.world.step_down(server.name)
-
-
-def _interrupt(state: RunState, server: SimulatedServer, move: Move) -> None:
-    state.world.check_disturbance(server.name)
-    if move.kind is MoveKind.CHANGE_VERSION:
-        steps = (series(move.version) or 0) - (series(server.version) or 0)
-        if abs(steps) > 1:
-            what = f"{server.name} changes from {server.version} to {move.version}"
-            state.world.violates(FleetPromise.VERSION, what)
-    state.world.stop(server.name)
-    if move.kind is MoveKind.STOP:
-        state.world.disturbed.discard(server.name)  # It stays away: the document disables it.
-    else:
-        wait = state.random.randint(0, 2) if state.plan.faults else 0
-        is_late = move.kind is MoveKind.RESYNC and state.ages.random() < 0.5
-        if move.kind is MoveKind.RESYNC:
-            check_resync(state, server.name)
-            if not is_late:
-                state.world.set_aside(server.name)
-        state.flights[server.name] = StartInFlight(move, state.world.now + wait, is_late)
-        if not wait:
-            land(state)
-
-
-def _start(state: RunState, move: Move) -> None:
-    process = state.process(move.process)
-    server = state.world.servers[move.process]
     if process is None or server.is_running:
         return
     now = BEGIN + timedelta(minutes=state.world.now)
     restart, resync = (
         time if time is not None and time <= now else None for time in (process.restart, process.resync)
     )
-    why = state.world.start(
-        server.name,
-        move.version or server.version,
-        server.file or {},
-        restart,
-        resync,
-    )
+    version = move.version or server.version
+    why = state.world.start(server.name, version, server.file or {}, restart, resync)
     if why:
         state.failures[server.name] = FailedMove(state.goal.number, move.kind, why, server.name)
+
+
+def _stop(state: RunState, server: SimulatedServer, _: Move) -> None:
+    """Stop a server, which stays away: the document disables it."""
+    state.world.check_disturbance(server.name)
+    state.world.stop(server.name)
+    state.world.disturbed.discard(server.name)
+
+
+def _restart(state: RunState, server: SimulatedServer, move: Move) -> None:
+    state.world.check_disturbance(server.name)
+    state.world.stop(server.name)
+    _start_again(state, move)
+
+
+def _change_version(state: RunState, server: SimulatedServer, move: Move) -> None:
+    state.world.check_disturbance(server.name)
+    steps = (series(move.version) or 0) - (series(server.version) or 0)
+    if abs(steps) > 1:
+        what = f"{server.name} changes from {server.version} to {move.version}"
+        state.world.violates(FleetPromise.VERSION, what)
+    state.world.stop(server.name)
+    _start_again(state, move)
+
+
+def _resync(state: RunState, server: SimulatedServer, move: Move) -> None:
+    """Restart a server with an empty directory. Its data is set aside at once, or only before the start."""
+    state.world.check_disturbance(server.name)
+    state.world.stop(server.name)
+    check_resync(state, server.name)
+    if state.ages.random() < 0.5:
+        _start_again(state, move, sets_aside=True)
+    else:
+        state.world.set_aside(server.name)
+        _start_again(state, move)
+
+
+def _start_again(state: RunState, move: Move, *, sets_aside: bool = False) -> None:
+    """Start a stopped server: at once, or up to two ticks later if the run has faults."""
+    wait = state.random.randint(0, 2) if state.plan.faults else 0
+    state.flights[move.process] = StartInFlight(move, state.world.now + wait, sets_aside)
+    if not wait:
+        land(state)
+
+
+def _step_down(state: RunState, server: SimulatedServer, _: Move) -> None:
+    check_primary_last(state, server)
+    state.world.check_disturbance(server.name, is_step_down=True)
+    state.world.step_down(server.name)
+
+
+def _remove_old_data(state: RunState, server: SimulatedServer, _: Move) -> None:
+    state.world.remove_old(server.name)
+
+
+def _compact(state: RunState, server: SimulatedServer, _: Move) -> None:
+    """Compact a server. With faults, its agent is sometimes killed before it notes this."""
+    number = min(state.goal.number, len(state.plan.documents))
+    processes = state.plan.documents[number - 1]["processes"]
+    if (server.name, WITHOUT_ZONE) in {(sent["name"], sent.get("lastCompact")) for sent in processes}:
+        state.world.violates(FleetPromise.HANDS_OFF, f"{server.name} is compacted at a time without a zone")
+    state.world.check_disturbance(server.name)
+    state.world.compact(server.name)
+    if state.plan.faults > 0 and state.ages.random() < 0.3:
+        return
+    if process := state.process(server.name):
+        server.compacted = process.compact
+
+
+def _set_feature_version(state: RunState, server: SimulatedServer, move: Move) -> None:
+    state.world.set_feature(server.name, SERIES.index(move.version))
+
+
+def _set_concern(state: RunState, server: SimulatedServer, move: Move) -> None:
+    concern = state.goal.units[0].concern
+    state.world.set_concern(server.name, {name: concern[name] for name in move.settings})
+
+
+def _set_users(state: RunState, server: SimulatedServer, move: Move) -> None:
+    wanted = state.wanted_users()
+    state.world.set_users(server.name, {name: wanted[name] for name in move.settings})
+
+
+def _initiate(state: RunState, server: SimulatedServer, move: Move) -> None:
+    state.world.initiate(server.name, move.members)
+
+
+def _change_members(state: RunState, server: SimulatedServer, move: Move) -> None:
+    name = move.members[0].process
+    if state.world.disturbed - {name}:
+        state.world.violates(FleetPromise.ONE_AT_A_TIME, f"{move.kind.value} of {name} during a restart")
+    state.world.reconfigure(server.name, members_after(state.world.config, move))
+
+
+_MOVES: Mapping[MoveKind, Callable[[RunState, SimulatedServer, Move], None]] = {
+    MoveKind.DOWNLOAD: _download,
+    MoveKind.WRITE_KEY_FILE: _write_key_file,
+    MoveKind.WRITE_FILE: _write_file,
+    MoveKind.START: _start,
+    MoveKind.STOP: _stop,
+    MoveKind.RESTART: _restart,
+    MoveKind.CHANGE_VERSION: _change_version,
+    MoveKind.RESYNC: _resync,
+    MoveKind.REMOVE_OLD_DATA: _remove_old_data,
+    MoveKind.COMPACT: _compact,
+    MoveKind.SET_PARAMETER: _set_parameter,
+    MoveKind.STEP_DOWN: _step_down,
+    MoveKind.SET_FEATURE_VERSION: _set_feature_version,
+    MoveKind.SET_DEFAULT_CONCERN: _set_concern,
+    MoveKind.SET_USERS: _set_users,
+    MoveKind.INITIATE: _initiate,
+    MoveKind.ADD_MEMBER: _change_members,
+    MoveKind.CHANGE_MEMBER: _change_members,
+    MoveKind.REMOVE_MEMBER: _change_members,
+}
