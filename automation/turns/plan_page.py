@@ -98,7 +98,7 @@ def plan_context(request: HttpRequest, group_id: str, now: datetime) -> Context:
     if revision is None:
         return {"revision": None, "row_actions": wizard}
     status = automation_status(group_id, now)
-    lines = process_lines(AutomationStatusDocument.of_status(status, []), revision.created, now)
+    lines = process_lines(AutomationStatusDocument.of_status(status, []), now)
     first_lines, left_out = cut(lines, _MOST)
     reached = sum(process.goal_version == status.version for process in status.processes)
     is_whole = reached == len(status.processes)

@@ -82,12 +82,9 @@ def move_words(kind: str) -> str:
     return MOVE_WORDS[MoveKind(kind)] if kind in MoveKind.__members__ else kind
 
 
-def process_lines(status: Mapping[str, Any], published: datetime, now: datetime) -> list[ProcessLine]:
-    """Return the processes of a status document; the processes that need attention come first.
-
-    `published`: when the version of the status was published.
-    """
-    lines = [_line(process, status["goalVersion"], published, now) for process in status["processes"]]
+def process_lines(status: Mapping[str, Any], now: datetime) -> list[ProcessLine]:
+    """Return the processes of a status document; the processes that need attention come first."""
+    lines = [_line(process, status["goalVersion"], now) for process in status["processes"]]
     return sorted(lines, key=lambda line: line.is_done)
 
 
@@ -110,10 +107,9 @@ def moment_words(moment: datetime, now: datetime) -> str:
     return f"{text.partition(' ')[2] if moment.date() == now.date() else text}, {ago}"
 
 
-def _line(process: Mapping[str, Any], goal: int, published: datetime, now: datetime) -> ProcessLine:
+def _line(process: Mapping[str, Any], goal: int, now: datetime) -> ProcessLine:
     plan, reached = process.get("plan"), process["lastGoalVersionAchieved"]
-    moves = [move for move in (plan["moves"] if plan else ()) if reached == goal or _is_new(move, published)]
-    waits = list(_without_repetitions(plan["waits"])) if plan else []
+    moves, waits = (plan["moves"], plan["waits"]) if plan else ([], [])
     state, tone = _state(process, moves, waits, reached=reached == goal)
     error = process.get("errorString", "")
     sentences = [f"Its agent reports: {error}"] if error and not _is_among(error, waits) else []
@@ -131,23 +127,6 @@ def _line(process: Mapping[str, Any], goal: int, published: datetime, now: datet
         refused=[_sentence(hold["detail"]) for hold in plan["refused"]] if plan else [],
         origin=plan["origin"] if plan else "",
     )
-
-
-def _is_new(move: Mapping[str, Any], published: datetime) -> bool:
-    """Whether a move is of this version: agents report the moves of the version before until they begin."""
-    return "finished" not in move or parse_time(move["finished"]) >= published.replace(microsecond=0)
-
-
-def _without_repetitions(waits: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    """The reasons without repetitions: the reasons of the platform, which say since when, come first."""
-    listed: list[Mapping[str, Any]] = []
-    for wait in waits:
-        is_repeated = any(
-            wait["reason"] == other["reason"] or other["detail"] in wait["detail"] for other in listed
-        )
-        if not is_repeated:
-            listed.append(wait)
-            yield wait
 
 
 def _is_among(error: str, waits: Iterable[Mapping[str, Any]]) -> bool:

@@ -1,5 +1,7 @@
 """The progress of an automation configuration as the API shows it."""
 
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -16,7 +18,7 @@ from opsapi.api.answers import Answer
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, links_of
 from opsapi.api.fields import ShownFlag, ShownId, ShownNumber, ShownText, ShownTime
 from opsapi.api.principal import ActorKind
-from opsapi.clock import wire_time
+from opsapi.clock import parse_time, wire_time
 from opsapi.redaction import redact_urls
 from opsapi.wire_json import JsonObject
 
@@ -197,12 +199,35 @@ def _plan(status: AutomationStatus, process: ProcessState) -> ShownPlan | JsonOb
         return drawn
     known = ProcessPlanStatusDocument.of(drawn or ShownPlan())
     turns = {move["move"]: move for move in known["moves"] if move["state"] != MoveState.PLANNED.value}
+    since = None if process.goal_version == status.version else status.published
     return {
         **known,
         "origin": PlanOrigin.AGENT.value,
-        "moves": [_reported_move(move, turns.get(move["move"])) for move in process.plan["moves"]],
-        "waits": [*known["waits"], *(_reported_wait(wait) for wait in process.plan["waits"])],
+        "moves": [
+            _reported_move(move, turns.get(move["move"]))
+            for move in process.plan["moves"]
+            if since is None or _is_of_version(move, since)
+        ],
+        "waits": [*known["waits"], *_new_waits(process.plan["waits"], known["waits"])],
     }
+
+
+def _is_of_version(move: JsonObject, published: datetime) -> bool:
+    """Whether a move is of the version that was published then.
+
+    Agents report the moves of the version before until they know the new version.
+    """
+    return "finished" not in move or parse_time(move["finished"]) >= published.replace(microsecond=0)
+
+
+def _new_waits(waits: Iterable[JsonObject], known: Sequence[JsonObject]) -> Iterable[JsonObject]:
+    """The reasons that an agent reports and the platform does not know, which says since when.
+
+    An agent that gets no turn reports the answer, which has the reason in it.
+    """
+    for wait in map(_reported_wait, waits):
+        if not any(wait["reason"] == other["reason"] or other["detail"] in wait["detail"] for other in known):
+            yield wait
 
 
 def _reported_move(move: JsonObject, turn: JsonObject | None) -> JsonObject:

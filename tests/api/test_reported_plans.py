@@ -25,8 +25,8 @@ WAIT = {"reason": "LAG", "detail": "the lag of b is 12 s, more than 10 s", "sinc
 PLAN = {"moves": [MOVE], "waits": [WAIT]}
 
 
-def report(agent: ApiClient, project: Project, plan: Any) -> Any:
-    process = {"name": "a", "hostname": "a.example.com", "lastGoalVersionAchieved": 0, "plan": plan}
+def report(agent: ApiClient, project: Project, plan: Any, reached: int = 0) -> Any:
+    process = {"name": "a", "hostname": "a.example.com", "lastGoalVersionAchieved": reached, "plan": plan}
     return agent.report(project.id, bodies.report(agentType="AUTOMATION", processes=[process]))
 
 
@@ -77,6 +77,34 @@ def test_a_pause_is_shown_with_the_plan_of_the_agent(
     publisher.request("POST", f"{path}/pause")
     report(agent, project, {"waits": [{"reason": "LAG"}]})
     assert [wait["reason"] for wait in shown(publisher, project)["waits"]] == ["PAUSED", "LAG"]
+
+
+def test_an_ended_move_of_the_version_before_is_left_out(
+    publisher: ApiClient, agent: ApiClient, path: str, project: Project
+) -> None:
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        published(publisher, path, named("a"))
+        old = {"move": "RESTART", "state": "DONE", "finished": clock.wire_time(clock.now())}
+        traveller.shift(timedelta(seconds=2))
+        published(publisher, path, named("a", version=1, disabled=True))
+        new = {"move": "STOP", "state": "DONE", "finished": clock.wire_time(clock.now())}
+        begun = {"move": "START", "state": "RUNNING", "started": old["finished"]}
+        for reached, expected in ((1, ["STOP", "START"]), (2, ["RESTART", "STOP", "START"])):
+            report(agent, project, {"moves": [old, new, begun]}, reached)
+            assert [move["move"] for move in shown(publisher, project)["moves"]] == expected
+
+
+def test_a_reason_that_the_platform_knows_is_not_repeated(
+    publisher: ApiClient, agent: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, named("a"))
+    publisher.request("POST", f"{path}/pause")
+    report(agent, project, {})
+    (paused,) = shown(publisher, project)["waits"]
+    again = f"409 AUTOMATION_TURN_REFUSED: The process a gets no turn: {paused['detail']}. It waits."
+    waits = [{"reason": "PAUSED", "detail": "no"}, {"reason": "NO_TURN", "detail": again}, WAIT]
+    report(agent, project, {"waits": waits})
+    assert shown(publisher, project)["waits"] == [paused, WAIT]
 
 
 def test_secrets_in_urls_are_removed(
