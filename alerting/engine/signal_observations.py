@@ -36,7 +36,7 @@ from automation.measurements.store import (
     outdated_series,
 )
 from automation.models import Agent, Host
-from automation.reports.rules import HOLD, Samples, newest_moments, newest_numbers
+from automation.reports.rules import HOLD, Samples, known_moment, newest_moments, newest_numbers
 from automation.turns.store import plan_states
 from events.choices import SignalKind
 from events.models import Signal
@@ -89,8 +89,10 @@ class _KnownFleet:
         return self.measured.get((state["hostId"], state["measurementId"])) or {}
 
     def series_of(self, state: Payload) -> list[SeriesMoment]:
-        moments = newest_moments(self.samples_of(state), self.now)
-        return [(state["hostId"], metric, moment) for metric, moment in moments.items()]
+        moments = newest_moments(self.samples_of(state))
+        return [
+            (state["hostId"], metric, known_moment(moment, self.now)) for metric, moment in moments.items()
+        ]
 
     def has_agent(self, payload: Payload) -> bool:
         return _agent_of(payload) in self.agents

@@ -24,7 +24,7 @@ from automation.hosts.rules import (
 )
 from automation.hosts.store import hosts_deleted_between, hosts_locked, hosts_locked_if_known, known_addresses
 from automation.reports.limits import CLUSTERS, DATABASES, rows_limited
-from automation.reports.rules import HostReport, latest_of, newest_moments
+from automation.reports.rules import HostReport, latest_of
 from opsapi.fields import Among
 from opsapi.sql import execute, fetch_rows, update_from_arrays
 
@@ -309,7 +309,7 @@ def _apply(
 
 def _see_samples(host: Host, report: HostReport, now: datetime) -> None:
     """Store the time of the newest sample on the host."""
-    host.measured = latest_of(newest_moments(report.samples, now).values(), host.measured, now)
+    host.measured = latest_of(report.newest.values(), host.measured, now)
 
 
 def _leave_all(host: Host) -> None:

@@ -117,6 +117,8 @@ def read_version(text: str) -> Version | None:
 
 def version_event(before: str | None, after: str | None) -> EventType | None:
     """HOST_UPGRADED or HOST_DOWNGRADED; None if unchanged, missing or unparsable."""
+    if before == after:
+        return None
     old, new = (read_version(text) if text else None for text in (before, after))
     if old is None or new is None or old == new:
         return None

@@ -39,7 +39,7 @@ WITH known AS (
            AND host.deleted IS NULL
 )
 SELECT {", ".join(_COLUMNS)} FROM automation_host
- WHERE id IN (SELECT id FROM known) AND deleted IS NULL
+ WHERE id = ANY(ARRAY(SELECT id FROM known)) AND deleted IS NULL
    AND (SELECT count(*) FROM known WHERE is_needed) = %(count)s
  ORDER BY id FOR UPDATE
 """  # noqa: S608 - contains only our own names

@@ -18,10 +18,8 @@ from automation.reports.rules import (
     NEWEST,
     OLDEST,
     HostReport,
-    Samples,
     is_within,
-    newest_moment,
-    newest_moments,
+    known_moment,
     newest_numbers,
     second_of,
 )
@@ -160,7 +158,7 @@ def measurements_write(
     late = _late_series(reports, newest, now)
     older = _older_series(late, now)
     seconds = {
-        host_id: _seconds_before(observed, max(newest_moments(reports[host_id].samples, now).values()))
+        host_id: _seconds_before(observed, known_moment(max(reports[host_id].newest.values()), now))
         for host_id in older
     }
     rows = list(_rows(reports, observed, seconds))
@@ -179,11 +177,9 @@ def measurements_write(
     values = sum(report.sample_count for report in reports.values())
     of = {}
     for host_id, host in reports.items():
-        if host.samples:
+        if host.newest:
             reported = reported_before(observed, seconds.get(host_id, 0))
-            of[host_id] = _measured(
-                host.samples, MeasuredAt(reported, report), older.get(host_id, frozenset()), now
-            )
+            of[host_id] = _measured(host, MeasuredAt(reported, report), older.get(host_id, frozenset()), now)
     return StoredMeasurements(of, len(rows) * _ROW_OCTETS + values * _VALUE_OCTETS)
 
 
@@ -198,12 +194,12 @@ def _late_series(
     found: dict[str, Mapping[Metric, datetime]] = {}
     for host_id, report in reports.items():
         known = newest.get(host_id)
-        if known is None or known > now or not report.samples:
+        if known is None or known > now or not report.newest:
             continue
-        moments = newest_moments(report.samples, now)
-        late = {metric: moment for metric, moment in moments.items() if moment < second_of(known)}
-        if late:
-            found[host_id] = late
+        newest_known = second_of(known)
+        if second_of(min(report.newest.values())) < newest_known:
+            seconds = {metric: known_moment(moment, now) for metric, moment in report.newest.items()}
+            found[host_id] = {metric: second for metric, second in seconds.items() if second < newest_known}
     return found
 
 
@@ -218,23 +214,20 @@ def _older_series(late: _Series, now: datetime) -> Mapping[str, frozenset[Metric
     return {host_id: frozenset(some) for host_id, some in found.items()}
 
 
-def _measured(samples: Samples, at: MeasuredAt, older: frozenset[Metric], now: datetime) -> HostMeasured:
+def _measured(host: HostReport, at: MeasuredAt, older: frozenset[Metric], now: datetime) -> HostMeasured:
     """Where the samples of a host are stored, and which of them decide."""
-    moments = newest_moments(samples, now)
-    deciding = {metric: samples[metric] for metric in moments if metric not in older}
-    times = set(map(newest_moment, deciding.values()))
-    outside = {moment for moment in times if not is_within(moment, at.reported)}
+    outside = {moment for moment in set(host.newest.values()) if not is_within(moment, at.reported)}
     apart = {
-        metric: newest_numbers(values)
-        for metric, values in deciding.items()
-        if newest_moment(values) in outside
+        metric: newest_numbers(host.samples[metric])
+        for metric, moment in (host.newest.items() if outside else ())
+        if moment in outside and metric not in older
     }
     return HostMeasured(
         at=at,
-        decides=len(deciding) > len(apart),
+        decides=len(host.newest) > len(older) + len(apart),
         older=older | apart.keys(),
         apart=apart,
-        newest=max(moments.values()),
+        newest=known_moment(max(host.newest.values()), now),
     )
 
 

@@ -45,6 +45,10 @@ def rows_of(samples: Samples, reported: datetime) -> list[tuple[int, str]]:
     rows: dict[tuple[datetime, int], dict[int, float]] = {}
     for metric, numbers in samples.items():
         place = NUMBERS[metric]
+        if len(numbers) == 1:
+            [(moment, number)] = numbers
+            rows.setdefault((moment, 1), {})[place] = number
+            continue
         times: dict[datetime, int] = {}
         for moment, number in numbers:
             time = times[moment] = times.get(moment, 0) + 1
@@ -66,7 +70,9 @@ def samples_of(reported: datetime, rows: Iterable[tuple[int, Sequence[float | No
 
 
 def _array(row: dict[int, float]) -> str:
-    numbers = (repr(row[place]) if place in row else "NULL" for place in range(1, max(row) + 1))
+    numbers = ["NULL"] * max(row)
+    for place, number in row.items():
+        numbers[place - 1] = repr(number)
     return f"{{{','.join(numbers)}}}"
 
 

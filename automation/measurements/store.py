@@ -58,7 +58,7 @@ SELECT source.host_id, reading.reported, reading.report, reading.age, reading.nu
     ON reading.source_id = source.id AND reading.reported = given.reported AND reading.report = given.report
  WHERE reading.reported BETWEEN %(first)s AND %(last)s
 """  # noqa: S608 - contains only our own names
-# A sample that is ahead of its report counts from its report, as in `newest_moments`.
+# A sample that is ahead of its report counts from its report, as in `known_moment`.
 # The newest report of a host usually has the metric, so the search ends with it.
 _OUTDATED = f"""
 SELECT given.place

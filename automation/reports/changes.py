@@ -138,9 +138,11 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     report, late = fence_report(group_id=group_id, report=report)
     versions = {host.id: host.version for host in hosts.values()}
     newest_samples = {host.id: host.measured for host in hosts.values()}
-    known = {host.address.key: hosts[host.address.key].observed for host in report.hosts}
-    newest = [host for host in report.hosts if is_newest(observed, known[host.address.key], now)]
-    older = [host for host in report.hosts if not is_newest(observed, known[host.address.key], now)]
+    newest: list[HostReport] = []
+    older: list[HostReport] = []
+    for host in report.hosts:
+        is_new = is_newest(observed, hosts[host.address.key].observed, now)
+        (newest if is_new else older).append(host)
     is_monitoring = report.agent_type is AgentType.MONITORING
     edges = _edges(hosts, newest, observed, is_monitoring=is_monitoring)
     moves = hosts_update(

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils.functional import cached_property
+
 from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.metrics import Engine, Metric
@@ -20,7 +22,7 @@ Samples = Mapping[Metric, Sequence[tuple[datetime, float]]]
 """Samples by metric, in the base unit of the metric."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class HostReport:
     """The report of a host; `databases` is None if the list was left out.
 
@@ -43,11 +45,16 @@ class HostReport:
     engine: Engine | None = None
     problem: str | None = None
 
-    @property
+    @cached_property
     def sample_count(self) -> int:
         """The number of measured values, of the host and its databases."""
         measured = (self.samples, *(self.databases or {}).values())
         return sum(sum(map(len, samples.values())) for samples in measured)
+
+    @cached_property
+    def newest(self) -> Mapping[Metric, datetime]:
+        """The time of the newest sample of each metric of the host itself."""
+        return newest_moments(self.samples)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,24 +158,18 @@ def holds_at(waiting_since: datetime | None, now: datetime) -> bool:
     return waiting_since is not None and now - HOLD < waiting_since <= now
 
 
-def newest_moments(samples: Samples, now: datetime) -> Mapping[Metric, datetime]:
-    """Return the time of the newest sample of each metric, in whole seconds and at most `now`."""
-    latest = second_of(now)
-    seconds: dict[datetime, datetime] = {}
-    """The samples of a report have few moments, and most metrics a single sample."""
-    moments = {}
-    for metric, values in samples.items():
-        if values:
-            moment = newest_moment(values)
-            if moment not in seconds:
-                seconds[moment] = min(latest, second_of(moment))
-            moments[metric] = seconds[moment]
-    return moments
+def newest_moments(samples: Samples) -> Mapping[Metric, datetime]:
+    """Return the time of the newest sample of each metric."""
+    return {
+        metric: values[0][0] if len(values) == 1 else max(values)[0]
+        for metric, values in samples.items()
+        if values
+    }
 
 
-def newest_moment(values: Sequence[tuple[datetime, float]]) -> datetime:
-    """Return the time of the newest of at least one sample."""
-    return values[0][0] if len(values) == 1 else max(values)[0]
+def known_moment(moment: datetime, now: datetime) -> datetime:
+    """Return the moment of a sample in whole seconds and at most `now`: its clock can be ahead."""
+    return second_of(min(moment, now))
 
 
 def newest_numbers(given: Sequence[tuple[datetime, float]]) -> list[float]:
@@ -190,6 +191,8 @@ def second_of(moment: datetime) -> datetime:
 
 
 def latest_of(moments: Collection[datetime], known: datetime | None, now: datetime) -> datetime | None:
-    """Return the newest of the moments and the `known` moment. A `known` moment in the future is ignored."""
-    usable = [*moments, known] if known is not None and known <= now else list(moments)
+    """Return the newest of the moments of samples and the `known` moment, which is ignored in the future."""
+    usable = [known_moment(max(moments), now)] if moments else []
+    if known is not None and known <= now:
+        usable.append(known)
     return max(usable, default=None)

@@ -54,7 +54,8 @@ MOST_DOCUMENTS = 5
 class AutomationStatus:
     """The version and the pause of a plan, and each process with its plan.
 
-    `published`: when the version was published; None for the initial document. `plans`: by the name of the process; None if the document cannot be decrypted.
+    `published`: when the version was published; None for the initial document. `plans`: by the name of the
+    process; None if the document cannot be decrypted.
     """
 
     version: int
