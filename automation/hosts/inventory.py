@@ -6,7 +6,7 @@ The number of statements does not depend on the number of hosts.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from accesslist.projects.changes import project_hosts_counted
 from automation.addresses import Address
@@ -55,7 +55,6 @@ _REPORTED_COLUMNS: Mapping[str, str] = {
 }
 """Columns that a report changes, with their types."""
 
-_UPDATE_HOSTS = update_from_arrays("automation_host", _REPORTED_COLUMNS)
 _MEASURED_COLUMNS = {
     "measured": "timestamptz",
     "unmeasured_since": "timestamptz",
@@ -184,6 +183,7 @@ def hosts_update(
     before = [_membership(host) for host in updated]
     keys_before = [_set_key(host) for host in updated]
     clusters_before = {host.cluster_id for host in updated}
+    columns_before = _reported_columns(updated)
     for host, report in zip(updated, reports, strict=True):
         _apply(host, report, clusters, observed, now, is_monitoring=is_monitoring)
         host.reported_by_id, host.observed = agent_id, observed
@@ -193,8 +193,16 @@ def hosts_update(
         if host.replica_set_id is None or key != _set_key(host)
     ]
     _assign_replica_sets(moved, now)
-    columns = {name: [getattr(host, name) for host in updated] for name in ("id", *_REPORTED_COLUMNS)}
-    execute(_UPDATE_HOSTS, columns)
+    # Most columns stay as they are, and a column costs as much as the values of the report.
+    columns = _reported_columns(updated)
+    changed = {
+        name: type_name
+        for name, type_name in _REPORTED_COLUMNS.items()
+        if columns[name] != columns_before[name]
+    }
+    if changed:
+        values = {"id": [host.id for host in updated], **{name: columns[name] for name in changed}}
+        execute(update_from_arrays("automation_host", changed), values)
     sides = list(zip(before, map(_membership, updated), strict=True))
     return AffectedTopology(
         replica_sets=_set_ids(sides),
@@ -310,6 +318,10 @@ def _apply(
 def _see_samples(host: Host, report: HostReport, now: datetime) -> None:
     """Store the time of the newest sample on the host."""
     host.measured = latest_of(report.newest.values(), host.measured, now)
+
+
+def _reported_columns(hosts: Sequence[Host]) -> Mapping[str, list[Any]]:
+    return {name: [getattr(host, name) for host in hosts] for name in _REPORTED_COLUMNS}
 
 
 def _leave_all(host: Host) -> None:
