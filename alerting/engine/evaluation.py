@@ -563,7 +563,7 @@ class _Evaluation:
                 self._complete(units, next_begin=here)
             if self._active.until is not None and pair.config.id >= self._active.until:
                 self._take(units.complete)
-                return units.begin
+                return Place(comparison.signal.pk, self._active.until)
             if self._decided and self._slice.is_over():
                 return self._stop(units, here)
             self._decided += 1

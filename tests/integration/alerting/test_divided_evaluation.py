@@ -11,7 +11,7 @@ from django.db import OperationalError
 from accesslist.models import Project
 from alerting.configs.changes import alert_config_delete
 from alerting.engine import signal_observations
-from alerting.engine.evaluation import evaluate_signals, open_tracked
+from alerting.engine.evaluation import _READ_ACTIVE_FROM, evaluate_signals, open_tracked
 from alerting.engine.rules import Place, Progress, TimeSlice, progress_of
 from alerting.models import Alert, AlertConfig, EvaluationTurn, Incident, Notification
 from automation.models import Host
@@ -174,12 +174,16 @@ def test_a_signal_that_fails_in_its_second_part_is_set_aside(
     assert Alert.objects.filter(facts__hostname="h9").count() == 4
 
 
+@pytest.mark.parametrize("order", ["ASC", "DESC"])
 def test_the_active_alerts_of_a_signal_are_read_in_parts(
-    project: Project, dear: list[AlertConfig], monkeypatch: pytest.MonkeyPatch
+    project: Project, dear: list[AlertConfig], monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
+    """The last configuration that was read has only some of its alerts, in any order."""
     evaluate(START)
     assert _written() == ALL
     monkeypatch.setattr("alerting.engine.evaluation.ACTIVE_AT_ONCE", 7)
+    ordered = _READ_ACTIVE_FROM.replace("ORDER BY config_id", f"ORDER BY config_id, target_key {order}")
+    monkeypatch.setattr("alerting.engine.evaluation._READ_ACTIVE_FROM", ordered)
     _report(project, HOSTS, reachable=True)
     _report(project, HOSTS, reachable=False)
     evaluate(START)
