@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.utils.functional import cached_property
-
 from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.metrics import Engine, Metric
@@ -22,9 +20,12 @@ Samples = Mapping[Metric, Sequence[tuple[datetime, float]]]
 """Samples by metric, in the base unit of the metric."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
     """The report of a host; `databases` is None if the list was left out.
+
+    `sample_count`: the number of measured values, of the host and its databases. `newest`: the time of the
+    newest sample of each metric of the host itself.
 
     `engine` is the engine that the agent names; `engine_of` also reads it from the metrics.
     `lease` is the lease under which the host was polled, if the agent shares hosts. `problem` is why the host
@@ -44,17 +45,14 @@ class HostReport:
     lease: str | None = None
     engine: Engine | None = None
     problem: str | None = None
+    sample_count: int = field(init=False)
+    newest: Mapping[Metric, datetime] = field(init=False)
 
-    @cached_property
-    def sample_count(self) -> int:
-        """The number of measured values, of the host and its databases."""
+    def __post_init__(self) -> None:
         measured = (self.samples, *(self.databases or {}).values())
-        return sum(sum(map(len, samples.values())) for samples in measured)
-
-    @cached_property
-    def newest(self) -> Mapping[Metric, datetime]:
-        """The time of the newest sample of each metric of the host itself."""
-        return newest_moments(self.samples)
+        count = sum(sum(map(len, samples.values())) for samples in measured)
+        object.__setattr__(self, "sample_count", count)
+        object.__setattr__(self, "newest", newest_moments(self.samples))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
