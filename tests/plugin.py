@@ -45,6 +45,7 @@ PROGRAMS = frozenset(
 
 SLOW = (
     "tests/processes/test_first_hour.py",
+    "tests/processes/automation/",
     "tests/processes/test_container.py",
     "tests/processes/test_agent_patroni.py",
     "tests/processes/test_failovers.py",

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.processes.automated_set import MACHINES, AutomatedSet, automated_set
 from tests.processes.conftest import ProcessCaller
-from tests.processes.mongod import VERSION
 from tests.processes.platform import RunningPlatform
 from tests.processes.scenario import RunningSite, Scenario, running_site
 from tests.receivers import HttpReceiver
@@ -48,10 +46,3 @@ def receiver() -> Iterator[HttpReceiver]:
 def scenario(site: RunningSite, receiver: HttpReceiver) -> Scenario:
     """A new project with its receivers."""
     return Scenario(site, receiver)
-
-
-@pytest.fixture
-def three_machines(scenario: Scenario) -> Iterator[AutomatedSet]:
-    """A machine for each member, on which nothing runs yet."""
-    with automated_set(scenario, *MACHINES, versions=[VERSION]) as replica_set:
-        yield replica_set
