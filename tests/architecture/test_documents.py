@@ -27,8 +27,8 @@ TYPED = {
     "docs/quickstart.md": "test_readme.py",
     "docs/how-to/back-up-and-restore.md": "test_how_to.py",
     "docs/how-to/rotate-keys.md": "test_how_to.py",
-    "docs/how-to/create-a-replica-set.md": "running/test_replica_set_pages.py",
-    "docs/how-to/upgrade-a-replica-set.md": "running/test_replica_set_pages.py",
+    "docs/how-to/create-a-replica-set.md": "automation/test_replica_set_pages.py",
+    "docs/how-to/upgrade-a-replica-set.md": "automation/test_replica_set_pages.py",
 }
 """Which test of `tests/processes` types the blocks of which document."""
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
