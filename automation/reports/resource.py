@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from functools import lru_cache
 from math import isfinite
 from typing import Any, cast
 
@@ -150,7 +149,7 @@ class SampleList(ListOf):
         """
         now: datetime = self.context.get("observed") or self.context["now"]
         sample = cast(SampleDocument, self.child)
-        read_moment = lru_cache(maxsize=16)(sample.fields["timestamp"].run_validation)
+        moments: dict[str, datetime] = {}  # Most samples have the same time.
         samples: dict[Metric, list[tuple[datetime, float]]] = {}
         try:
             for item in data:
@@ -158,7 +157,10 @@ class SampleList(ListOf):
                 if len(item) == 2:
                     moment = now
                 elif len(item) == 3:
-                    moment = read_moment(item["timestamp"])
+                    text = item["timestamp"]
+                    if text not in moments:
+                        moments[text] = sample.fields["timestamp"].run_validation(text)
+                    moment = moments[text]
                 else:
                     return None
                 if type(number) not in {int, float} or not isfinite(number := float(number)):

@@ -196,13 +196,15 @@ class Document(serializers.Serializer[Any]):
         if not isinstance(data, Mapping):
             raise invalid("must be an object")
         data = self._each_once(data)
-        renamed = {self.older_names.get(name, name): value for name, value in data.items()}
-        bad = self._unknown(data) if data.keys() - self._fields_read.keys() else []
+        older, read = self.older_names, self._fields_read
+        renamed = {older.get(name, name): value for name, value in data.items()} if older else data
+        bad = [] if data.keys() <= read.keys() else self._unknown(data)
         if len(renamed) != len(data):
             bad.extend(self._twice(data))
-        bad.extend(self._link_faults(data))
+        if LINKS in data:
+            bad.extend(self._link_faults(data[LINKS]))
         values: Values = {}
-        for name, field in self._fields_read.items():
+        for name, field in read.items():
             if name in renamed or field.required or field.default is not serializers.empty:
                 bad.extend(self._read_field(name, field, renamed.get(name, _ABSENT), values))
         bad.extend(self.check(values, frozenset(fault.field.split(".")[0].split("[")[0] for fault in bad)))
@@ -265,8 +267,8 @@ class Document(serializers.Serializer[Any]):
         writable = sorted(known for known, field in self.fields.items() if not field.read_only)
         return BadField(name[:100] or '""', ErrorCode.INVALID_ATTRIBUTE, message, writable)
 
-    def _link_faults(self, data: Mapping[str, Any]) -> Iterable[BadField]:
-        links = data.get(LINKS)
+    @staticmethod
+    def _link_faults(links: Any) -> Iterable[BadField]:
         if links is not None and not isinstance(links, list):
             yield BadField(LINKS, ErrorCode.INVALID_ATTRIBUTE, "must be an array")
 
