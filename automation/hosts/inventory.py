@@ -6,6 +6,7 @@ The number of statements does not depend on the number of hosts.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from accesslist.projects.changes import project_hosts_counted
@@ -54,6 +55,7 @@ _REPORTED_COLUMNS: Mapping[str, str] = {
     "reported_by_id": "text",
 }
 """Columns that a report changes, with their types."""
+_REPORTED = attrgetter(*_REPORTED_COLUMNS)
 
 _MEASURED_COLUMNS = {
     "measured": "timestamptz",
@@ -183,7 +185,7 @@ def hosts_update(
     before = [_membership(host) for host in updated]
     keys_before = [_set_key(host) for host in updated]
     clusters_before = {host.cluster_id for host in updated}
-    columns_before = _reported_columns(updated)
+    columns_before = _columns(updated)
     for host, report in zip(updated, reports, strict=True):
         _apply(host, report, clusters, observed, now, is_monitoring=is_monitoring)
         host.reported_by_id, host.observed = agent_id, observed
@@ -193,16 +195,12 @@ def hosts_update(
         if host.replica_set_id is None or key != _set_key(host)
     ]
     _assign_replica_sets(moved, now)
-    # Most columns stay as they are, and a column costs as much as the values of the report.
-    columns = _reported_columns(updated)
-    changed = {
-        name: type_name
-        for name, type_name in _REPORTED_COLUMNS.items()
-        if columns[name] != columns_before[name]
-    }
+    # Most columns stay as they are.
+    given = zip(_REPORTED_COLUMNS, columns_before, _columns(updated), strict=True)
+    changed = {name: list(after) for name, before, after in given if after != before}
     if changed:
-        values = {"id": [host.id for host in updated], **{name: columns[name] for name in changed}}
-        execute(update_from_arrays("automation_host", changed), values)
+        statement = update_from_arrays("automation_host", {name: _REPORTED_COLUMNS[name] for name in changed})
+        execute(statement, {"id": [host.id for host in updated], **changed})
     sides = list(zip(before, map(_membership, updated), strict=True))
     return AffectedTopology(
         replica_sets=_set_ids(sides),
@@ -320,8 +318,9 @@ def _see_samples(host: Host, report: HostReport, now: datetime) -> None:
     host.measured = latest_of(report.newest.values(), host.measured, now)
 
 
-def _reported_columns(hosts: Sequence[Host]) -> Mapping[str, list[Any]]:
-    return {name: [getattr(host, name) for host in hosts] for name in _REPORTED_COLUMNS}
+def _columns(hosts: Sequence[Host]) -> list[tuple[Any, ...]]:
+    """The values of the hosts in each of the reported columns."""
+    return list(zip(*map(_REPORTED, hosts), strict=True))
 
 
 def _leave_all(host: Host) -> None:
