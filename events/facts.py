@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
-from opsapi.wire_json import JsonObject, without_nulls
+from opsapi.wire_json import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +35,12 @@ class EventFacts:
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> "EventFacts":
         """The facts of a document, by their wire names."""
-        return cls(**{name: document.get(wire_name) for name, wire_name in _WIRE_NAMES})
+        return cls(**{name: document.get(wire_name) for name, wire_name in _WIRE_NAMES.items()})
 
     def document(self) -> JsonObject:
         """Return wire name → value of all facts that are not None."""
-        return without_nulls((wire_name, getattr(self, name)) for name, wire_name in _WIRE_NAMES)
+        values = zip(_WIRE_NAMES.values(), _values(self), strict=True)
+        return {wire_name: value for wire_name, value in values if value is not None}
 
 
 def _wire_name(name: str) -> str:
@@ -46,4 +48,5 @@ def _wire_name(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-_WIRE_NAMES = tuple((field.name, _wire_name(field.name)) for field in fields(EventFacts))
+_WIRE_NAMES = {field.name: _wire_name(field.name) for field in fields(EventFacts)}
+_values = attrgetter(*_WIRE_NAMES)
