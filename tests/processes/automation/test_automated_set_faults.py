@@ -28,6 +28,7 @@ NAMES = ("rs_0", "rs_1", "rs_2")
 SMALL, LARGE = 0.25, 0.5
 """Sizes of the cache in GB. Another size needs a restart."""
 KILLS = 200
+LEAST_MEGABYTES = 300
 HOUR = 3600
 DISK_MEGABYTES = 512
 """The size of the disk with the data of `rs_1`."""
@@ -143,13 +144,13 @@ def test_a_document_that_is_taken_back_in_the_middle_ends_at_the_earlier_state_a
 def test_agents_that_are_killed_at_random_come_to_the_same_end(
     replica_set: AutomatedSet, record_property: Any
 ) -> None:
-    numbers, size = random.Random(39), cache(replica_set)
+    numbers = random.Random(39)
     with no_failed_write(replica_set, record_property):
-        for _ in range(KILLS):
+        for number in range(KILLS):
             before = begun(replica_set)
-            size = other(size)
+            size = (LEAST_MEGABYTES + number) / 1024  # Another size each time, so each member has to restart.
             goal = publish(replica_set, size)
-            begun_after(replica_set, before)
+            begun_after(replica_set, before, numbers.randint(1, len(NAMES)))
             replica_set.machine(numbers.choice(NAMES)).kill_agent()
         replica_set.reaches(goal, *NAMES)
     record_property(COUNTED, KILLS)
