@@ -147,19 +147,19 @@ def process_states(wanted: Iterable[tuple[str, str]], reported: Iterable[Process
     return sorted(states.values(), key=lambda process: process.name)
 
 
-def process_status(group_id: str, now: datetime) -> tuple[int, datetime | None, list[ProcessState]]:
-    """Return the current version, when it was published, and the version that each process has reached.
+def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState]]:
+    """Return the current version, and the version that each process has reached.
 
     A process that is not in the document is listed while an agent reports it.
     """
-    newest = revisions_of(group_id).values_list("number", "created", "processes").first()
-    version, published, wanted = newest or (0, None, [])
+    newest = revisions_of(group_id).values_list("number", "processes").first()
+    version, wanted = newest or (0, [])
     is_meant = Q(Among("name", [name for name, _ in wanted])) | Q(reported__gt=now - HEARTBEAT_TIMEOUT)
     statuses = ProcessStatus.objects.filter(is_meant, group_id=group_id)
     is_recent = Q(reported__gt=now - HEARTBEAT_TIMEOUT)
     plan = Case(When(is_recent, then="plan"), default=Value(None), output_field=JSONField())
     reported = statuses.values_list("name", "hostname", "goal_version", "error", plan)
-    return version, published, process_states(wanted, (ProcessState(*row) for row in reported))
+    return version, process_states(wanted, (ProcessState(*row) for row in reported))
 
 
 def publication_plan(

@@ -270,6 +270,11 @@ class ReportedWaitDocument(Document):
 class ReportedPlanDocument(Document):
     """The plan of a process, as its agent carries it out."""
 
+    goalVersion = Whole(
+        source="goal_version",
+        required=False,
+        help_text="The version of the automation configuration that the plan leads to.",
+    )
     moves = ListOf(ReportedMoveDocument(), max_length=100, required=False)
     waits = ListOf(ReportedWaitDocument(), max_length=20, required=False)
 
@@ -516,6 +521,7 @@ def _process(values: Values) -> ProcessReport:
 def _stored_plan(plan: Values) -> JsonObject:
     """The plan as it is stored: with the names and times of the API, and without secrets in URLs."""
     return {
+        **({"goalVersion": plan["goal_version"]} if "goal_version" in plan else {}),
         "moves": [
             {**_stored_row(move), "steps": [_stored_row(step) for step in move.get("steps", ())]}
             for move in plan.get("moves", ())

@@ -1,7 +1,6 @@
 """The progress of an automation configuration as the API shows it."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -18,7 +17,7 @@ from opsapi.api.answers import Answer
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, links_of
 from opsapi.api.fields import ShownFlag, ShownId, ShownNumber, ShownText, ShownTime
 from opsapi.api.principal import ActorKind
-from opsapi.clock import parse_time, wire_time
+from opsapi.clock import wire_time
 from opsapi.redaction import redact_urls
 from opsapi.wire_json import JsonObject
 
@@ -199,25 +198,18 @@ def _plan(status: AutomationStatus, process: ProcessState) -> ShownPlan | JsonOb
         return drawn
     known = ProcessPlanStatusDocument.of(drawn or ShownPlan())
     turns = {move["move"]: move for move in known["moves"] if move["state"] != MoveState.PLANNED.value}
-    since = None if process.goal_version == status.version else status.published
+    is_new = process.plan.get("goalVersion", status.version) == status.version
     return {
         **known,
         "origin": PlanOrigin.AGENT.value,
         "moves": [
             _reported_move(move, turns.get(move["move"]))
             for move in process.plan["moves"]
-            if since is None or _is_of_version(move, since)
+            if is_new
+            or "finished" not in move  # Until agents know the new version, they report the old plan.
         ],
         "waits": [*known["waits"], *_new_waits(process.plan["waits"], known["waits"])],
     }
-
-
-def _is_of_version(move: JsonObject, published: datetime) -> bool:
-    """Whether a move is of the version that was published then.
-
-    Agents report the moves of the version before until they know the new version.
-    """
-    return "finished" not in move or parse_time(move["finished"]) >= published.replace(microsecond=0)
 
 
 def _new_waits(waits: Iterable[JsonObject], known: Sequence[JsonObject]) -> Iterable[JsonObject]:

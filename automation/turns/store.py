@@ -54,12 +54,10 @@ MOST_DOCUMENTS = 5
 class AutomationStatus:
     """The version and the pause of a plan, and each process with its plan.
 
-    `published`: when the version was published; None for the initial document. `plans`: by the name of the
-    process; None if the document cannot be decrypted.
+    `plans`: by the name of the process; None if the document cannot be decrypted.
     """
 
     version: int
-    published: datetime | None
     pause: PausedPlan | None
     processes: list[ProcessState]
     plans: Mapping[str, ShownPlan] | None
@@ -145,7 +143,7 @@ def plan_states(group_id: str) -> list[JsonObject]:
 
 def automation_status(group_id: str, now: datetime) -> AutomationStatus:
     """Return the progress of the processes of a project."""
-    version, published, processes = process_status(group_id, now)
+    version, processes = process_status(group_id, now)
     pause = pause_of(group_id)
     try:
         drawn = _plans(group_id, version, processes, pause, now)
@@ -167,9 +165,7 @@ def automation_status(group_id: str, now: datetime) -> AutomationStatus:
             {row.process: _shown_wait(row) for row in waiting},
         )
     )
-    return AutomationStatus(
-        version=version, published=published, pause=pause, processes=processes, plans=plans
-    )
+    return AutomationStatus(version=version, pause=pause, processes=processes, plans=plans)
 
 
 def _shown_turn(turn: PlanTurn, now: datetime) -> ShownMove:

@@ -105,7 +105,7 @@ class ProcessProgress:
             "name": name,
             "hostname": self.hostname,
             "lastGoalVersionAchieved": self.reached,
-            "plan": {"moves": moves, "waits": list(self.waits)},
+            "plan": {"goalVersion": self.version, "moves": moves, "waits": list(self.waits)},
         }
         errors = [self.error, *(f"logRotate: {problem}" for problem in self.log_problems)]
         error = "; ".join(text for text in errors if text)

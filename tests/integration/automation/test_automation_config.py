@@ -62,7 +62,7 @@ def test_the_status_of_more_processes_than_a_statement_has_parameters_can_be_rea
     AutomationRevision.objects.create(
         group_id=project.id, number=1, processes=wanted, actor_kind="system", created=clock.now()
     )
-    version, _, states = process_status(project.id, clock.now())
+    version, states = process_status(project.id, clock.now())
     assert (version, len(states)) == (1, len(wanted))
 
 
