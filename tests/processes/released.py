@@ -13,7 +13,7 @@ from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "51c539ad2c7e9d4cabdb8f80b6a9346df4d0191e"
+RELEASED = "02bf29b11b27769c849db7d88e474a1fcd52e579"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 TAG = f"v{VERSION}"
