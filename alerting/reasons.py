@@ -175,6 +175,8 @@ class NotificationReason(_Reason):
         return next((reason for reason in cls if reason.value == text), None)
 
 
+NO_RECIPIENTS = "no recipients: "
+"""With this begins each reason for which a message has nobody to go to."""
 HOLDING_BACK = (NotificationReason.ACKNOWLEDGED.value, NotificationReason.PLANNED.value)
 """Besides MUTED, the reasons for which a notification waits, and has not failed.
 

@@ -8,6 +8,7 @@ from django.db.models import Func, Q, Value
 from accesslist.models import Project
 from alerting.engine.choices import IncidentPart, NotificationStatus
 from alerting.incidents.models import Alert
+from alerting.reasons import NO_RECIPIENTS
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.fields import IdField, OptionalIdField, PrimaryIdField
 
@@ -20,6 +21,10 @@ LONGEST_RECIPIENT = 300
 
 LONGEST_ROOT = 500
 LONGEST_HANDLE = 200
+
+
+WITHOUT_RECIPIENTS = Q(status=NotificationStatus.DROPPED.value, reason__startswith=NO_RECIPIENTS)
+"""Notifications that have nobody to go to."""
 
 
 class Notification(models.Model):
@@ -153,12 +158,14 @@ class Notification(models.Model):
             models.Index(
                 fields=["group"], name="notification_silenced", condition=Q(silenced_by__isnull=False)
             ),
-            # Failed and retrying notifications, the latest first, for the start page of the console.
+            # Failed and retrying notifications, and notifications without recipients, the latest first, for
+            # the start page of the console.
             models.Index(
                 fields=["due"],
                 name="notification_failing",
                 condition=Q(status=NotificationStatus.FAILED.value)
-                | Q(status=NotificationStatus.PENDING.value, attempts__gt=0),
+                | Q(status=NotificationStatus.PENDING.value, attempts__gt=0)
+                | WITHOUT_RECIPIENTS,
             ),
             # Notifications of an alert.
             models.Index(fields=["alert", "setting_id"], name="notification_alert"),

@@ -22,6 +22,7 @@ from alerting.incidents.presentation import alert_badge, severity_badge
 from alerting.incidents.rules import Acknowledgement
 from alerting.incidents.store import alert_acknowledgement
 from alerting.incidents.topology import root_words
+from alerting.reasons import NO_RECIPIENTS
 from automation.metrics import Metric
 from automation.models import Agent, Host, ReplicaSet
 from events.wording import target_words
@@ -45,10 +46,13 @@ class ReceiverResult:
     who: str
     is_delivered: bool
     attempts: int
+    unsent: str = ""
+    """Why the message had nobody to go to."""
 
     @property
-    def attempts_words(self) -> str:
-        return f"{self.attempts:,} attempt{'' if self.attempts == 1 else 's'}"
+    def failure_words(self) -> str:
+        """What to say of a message that was not delivered: `3 attempts`, `no user has an address`."""
+        return self.unsent or f"{self.attempts:,} attempt{'' if self.attempts == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,15 +280,16 @@ def _of_host(host: Host, agent: Agent | None, now: datetime) -> str:
     return f"last report {ago_words(host.last_report, now)}" if host.last_report else "never reported"
 
 
-# Of each alert, no more messages than that are read, in the order of the index. Rows that were never sent
-# say nothing about who was notified.
+# Of each alert, no more messages than that are read, in the order of the index. Of the rows that were never
+# sent, only rows without recipients say something about who was notified.
 _MESSAGES = """
 SELECT DISTINCT ON (message.alert_id, message.setting_id, message.recipient) message.*
   FROM unnest(%(ids)s::text[]) AS about (id)
  CROSS JOIN LATERAL (
        SELECT * FROM alerting_notification
         WHERE alert_id = about.id
-          AND (status IN ('DELIVERED', 'FAILED') OR status = 'PENDING' AND attempts > 0)
+          AND (status IN ('DELIVERED', 'FAILED') OR status = 'PENDING' AND attempts > 0
+               OR status = 'DROPPED' AND starts_with(reason, %(no_recipients)s))
         LIMIT %(most)s) AS message
  ORDER BY message.alert_id, message.setting_id, message.recipient, message.sequence DESC
 """
@@ -308,7 +313,12 @@ def receivers_of(
     ids = sorted({name for names in leads.values() for name in names})
     if not ids:
         return {}
-    messages = list(Notification.objects.raw(_MESSAGES, {"ids": ids, "most": MOST_MESSAGES}))
+    parameters = {"ids": ids, "most": MOST_MESSAGES, "no_recipients": NO_RECIPIENTS}
+    messages = list(Notification.objects.raw(_MESSAGES, parameters))
+    newest: dict[tuple[str | None, str], int] = {}
+    for row in messages:
+        key = row.alert_id, row.setting_id
+        newest[key] = max(row.sequence, newest.get(key, row.sequence))
     origins = origins_of(messages)
     of_lead: dict[str, dict[str, ReceiverResult]] = defaultdict(dict)
     for row in sorted(messages, key=lambda row: row.sequence):
@@ -316,8 +326,13 @@ def receivers_of(
         who = recipient_words(
             type_name=row.type_name, channel=channel, recipient=row.recipient, place=origins[row.id].place
         )
+        unsent = ""
+        if row.status == NotificationStatus.DROPPED:
+            if row.sequence < newest[row.alert_id, row.setting_id]:
+                continue  # Its notification had recipients later.
+            unsent = (row.reason or "").removeprefix(NO_RECIPIENTS)
         is_delivered = row.status == NotificationStatus.DELIVERED
-        of_lead[row.alert_id or ""][who] = ReceiverResult(who, is_delivered, row.attempts)
+        of_lead[row.alert_id or ""][who] = ReceiverResult(who, is_delivered, row.attempts, unsent)
     results: dict[str, list[ReceiverResult]] = {}
     for alert_id, names in leads.items():
         together = {who: result for name in sorted(names) for who, result in of_lead[name].items()}

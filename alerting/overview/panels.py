@@ -149,7 +149,8 @@ def _notifications(notifications: FirstRows[Notification], sent: PanelWhole, now
         ],
         count=notifications.count,
         url=list_url(Notification, status__exact=NotificationStatus.FAILED.value),
-        empty="No failed deliveries in the last 24 hours. Failed and retrying notifications appear here.",
+        empty="No failed deliveries in the last 24 hours. Failed and retrying notifications appear here, and "
+        "notifications that have nobody to go to.",
         whole=sent,
         tone=Tone.BAD,
         is_wide=True,
@@ -185,6 +186,8 @@ def _about(notification: Notification, event: NotifiedEvent | None) -> Cell:
 def _outcome(notification: Notification, now: datetime) -> Cell:
     if notification.status == NotificationStatus.FAILED:
         return Cell(f"failed {ago_words(notification.due, now)}", tone=Tone.BAD)
+    if notification.status == NotificationStatus.DROPPED:
+        return Cell(f"not sent {ago_words(notification.due, now)}", tone=Tone.BAD)
     wait = notification.due - now
     return Cell(f"retry in {age_words(wait)}" if wait > timedelta(0) else "retrying now", tone=Tone.WARNING)
 

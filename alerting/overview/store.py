@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet, Value
 
 from alerting.engine.choices import NotificationStatus
-from alerting.engine.models import Notification
+from alerting.engine.models import WITHOUT_RECIPIENTS, Notification
 from alerting.engine.notification_log import of_own_configs
 from alerting.engine.store import HELD_BACK
 from alerting.incidents.choices import ACTIVE
@@ -98,13 +98,18 @@ def alerts_needing(visible_scope: VisibleScope, now: datetime) -> NeedingAlerts:
 
 
 def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[Notification]:
-    """Notifications that failed for good in the last day, or wait for another try; the latest first."""
+    """Notifications that failed for good in the last day, had nobody to go to, or wait for another try.
+
+    The latest come first.
+    """
     # Together the condition of the index notification_failing.
     failed = Q(status=NotificationStatus.FAILED.value)
     tried = Q(status=NotificationStatus.PENDING.value, attempts__gt=0)
     # A first attempt in progress has no reason yet. Notifications that are held back did not fail.
     first_try = Q(reason=None)
-    rows = Notification.objects.filter(failed | tried, due__gte=now - _DAY, group__deleted=None)
+    rows = Notification.objects.filter(
+        failed | tried | WITHOUT_RECIPIENTS, due__gte=now - _DAY, group__deleted=None
+    )
     waiting = rows.exclude(first_try).exclude(HELD_BACK, status=NotificationStatus.PENDING.value)
     failing = (
         waiting if visible_scope.everything else of_own_configs(in_visible_scope(waiting, visible_scope))

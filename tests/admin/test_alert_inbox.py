@@ -13,6 +13,7 @@ from accesslist.models import Project
 from alerting.incidents import tabs
 from alerting.incidents.console import AlertAdmin
 from alerting.models import Alert, Incident
+from alerting.reasons import NotificationReason
 from events.models import Event
 from opsapi import clock
 from opsapi.clock import wire_time
@@ -109,6 +110,21 @@ def test_a_row_says_why_and_who_was_notified(console: Client, project: Project) 
     assert f"{host.hostname}:{host.port}" in page
     assert "its agent cannot reach it; never measured" in page
     assert re.search(r'data-delivered="no">bob@example.com .*? 18 attempts</span>, .*ada@example.com', page)
+
+
+def test_a_row_says_why_a_notification_had_nobody_to_go_to(console: Client, project: Project) -> None:
+    alert = make_alert(project, config_id=make_config(project).id)
+    unsent = {"status": "DROPPED", "reason": NotificationReason.NO_ADDRESS.value, "recipient": ""}
+    make_notification(project, alert=alert, type_name="GROUP", channel=None, setting_id="a" * 24, **unsent)
+    is_said = r'data-delivered="no">[^<]+<b .*? no user has an address for this channel</span>'
+    assert re.search(is_said, " ".join(shown(console, ALERTS).split()))
+
+    make_notification(
+        project, alert=alert, recipient="ada@example.com", status="DELIVERED", setting_id="a" * 24
+    )
+    page = shown(console, ALERTS)
+    assert "ada@example.com" in page
+    assert "no user has an address" not in page
 
 
 def test_recipients_of_global_configurations_are_not_shown_to_everybody(project: Project) -> None:

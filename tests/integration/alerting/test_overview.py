@@ -111,18 +111,34 @@ class TestNotifications:
         first = make_notification(project, status=failed, due=NOW - DAY, attempts=1, reason="refused")
         assert self.failing() == [waits.id, recent.id, first.id]
 
+    @each("reason", ["NO_USER_WITH_ROLE", "NO_USER", "NO_MEMBER", "NO_PROJECT", "NO_ADDRESS"])
+    def test_notifications_without_recipients_are_shown(self, project: Project, reason: str) -> None:
+        why = NotificationReason[reason].value
+        unsent = make_notification(project, status="DROPPED", due=NOW - HOUR, reason=why)
+        assert self.failing() == [unsent.id]
+
     @each(
         "changes",
         [
             {"status": "FAILED", "due": NOW - DAY - SECOND, "attempts": 1, "reason": "refused"},
             {"status": "DELIVERED", "attempts": 1},
             {"status": "DROPPED", "attempts": 1, "reason": "the alert was over before it was delivered"},
+            {"status": "DROPPED", "reason": NotificationReason.NO_LONGER_RECIPIENT.value},
             {"due": NOW + HOUR},
             {"attempts": 1, "lease_token": uuid4(), "lease_until": NOW + SECOND},
             {"due": NOW + HOUR, "attempts": 2, "reason": "held back", "silenced_by": new_id()},
             {"due": NOW + HOUR, "attempts": 2, "reason": NotificationReason.ACKNOWLEDGED.value},
         ],
-        ids=["long ago", "delivered", "dropped", "untried", "in hand", "muted", "acknowledged"],
+        ids=[
+            "long ago",
+            "delivered",
+            "dropped",
+            "recipient gone",
+            "untried",
+            "in hand",
+            "muted",
+            "acknowledged",
+        ],
     )
     def test_others_are_not(self, project: Project, changes: dict[str, Any]) -> None:
         make_notification(project, **{"created": NOW - HOUR, "due": NOW, **changes})
