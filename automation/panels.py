@@ -9,11 +9,21 @@ from django.urls import reverse
 from accesslist.models import Project
 from automation.agents.models import Agent
 from automation.agents.rules import detection_words
-from automation.agents.store import agents_count, agents_not_reporting, detection_now
+from automation.agents.store import (
+    agents_count,
+    agents_not_reporting,
+    demonstration_agents_count,
+    detection_now,
+)
 from automation.choices import AgentType
 from automation.fleet_map import fleet_map
 from automation.hosts.models import Host
-from automation.hosts.store import hosts_count, hosts_down, hosts_without_data
+from automation.hosts.store import (
+    demonstration_hosts_count,
+    hosts_count,
+    hosts_down,
+    hosts_without_data,
+)
 from automation.reports.store import DAYS, DatabaseDisk, database_disk, projects_growth
 from automation.turns.console import SET_WIZARD
 from opsapi.api.principal import VisibleScope
@@ -35,8 +45,9 @@ def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget
     count = down.count + unknown.count or hosts_count(visible_scope)
     whole = PanelWhole(count, _NO_HOSTS, _add_agent() if count else _first_step(visible_scope))
     yield from fleet_map(visible_scope, now)
-    yield _hosts(down, whole, unknown.count, now)
-    yield _without_data(unknown, whole, now)
+    demonstration = 0 if down.count and unknown.count else demonstration_hosts_count(visible_scope, now)
+    yield _hosts(down, whole, _up_words(unknown.count, demonstration), now)
+    yield _without_data(unknown, whole, _reporting_words("host", demonstration), now)
     yield _agents(visible_scope, now)
     yield _growth(visible_scope, disk, now)
 
@@ -105,7 +116,7 @@ def _first_step(visible_scope: VisibleScope) -> Cell:
     return Cell("New replica set", creation_url("automation.automationrevision", SET_WIZARD))
 
 
-def _hosts(hosts: FirstRows[Host], whole: PanelWhole, unknown: int, now: datetime) -> Panel:
+def _hosts(hosts: FirstRows[Host], whole: PanelWhole, up: str, now: datetime) -> Panel:
     return Panel(
         name="hosts",
         rank=20,
@@ -116,21 +127,40 @@ def _hosts(hosts: FirstRows[Host], whole: PanelWhole, unknown: int, now: datetim
         rows=[_host(host, _set_of(host), now) for host in hosts.rows],
         count=hosts.count,
         url=list_url(Host, down__exact=1),
-        empty=f"{_up_words(unknown)} {_LISTED}",
+        empty=f"{up} {_LISTED}",
         remedy=Cell("All hosts", list_url(Host)),
         whole=whole,
         tone=Tone.BAD,
     )
 
 
-def _up_words(unknown: int) -> str:
-    if not unknown:
+def _up_words(unknown: int, demonstration: int) -> str:
+    if not unknown and not demonstration:
         return "All hosts are up."
-    hosts = "1 host" if unknown == 1 else f"{number_of(unknown)} hosts"
-    return f"No host is reported down. The state of {hosts} is unknown."
+    sentences = ["No host is reported down."]
+    if unknown:
+        sentences.append(f"The state of {_number_words(unknown, 'host')} is unknown.")
+    if demonstration:
+        sentences.append(_demonstration_words("host", demonstration))
+    return " ".join(sentences)
 
 
-def _without_data(hosts: FirstRows[Host], whole: PanelWhole, now: datetime) -> Panel:
+def _reporting_words(unit: str, demonstration: int) -> str:
+    if not demonstration:
+        return f"All {unit}s report."
+    return f"{_demonstration_words(unit, demonstration)} All other {unit}s report."
+
+
+def _demonstration_words(unit: str, number: int) -> str:
+    belong = "belongs" if number == 1 else "belong"
+    return f"{_number_words(number, unit)} {belong} to the demonstration, which does not report any more."
+
+
+def _number_words(number: int, unit: str) -> str:
+    return f"1 {unit}" if number == 1 else f"{number_of(number)} {unit}s"
+
+
+def _without_data(hosts: FirstRows[Host], whole: PanelWhole, reporting: str, now: datetime) -> Panel:
     return Panel(
         name="unheard",
         rank=25,
@@ -140,7 +170,7 @@ def _without_data(hosts: FirstRows[Host], whole: PanelWhole, now: datetime) -> P
         rows=[_host(host, _agent_of(host), now) for host in hosts.rows],
         count=hosts.count,
         url=list_url(Host, data="none"),
-        empty="All hosts report. A host is listed here after four minutes without a report.",
+        empty=f"{reporting} A host is listed here after four minutes without a report.",
         remedy=Cell("All hosts", list_url(Host)),
         whole=whole,
         tone=Tone.WARNING,
@@ -167,6 +197,7 @@ def _agent_of(host: Host) -> Cell:
 
 def _agents(visible_scope: VisibleScope, now: datetime) -> Panel:
     agents = agents_not_reporting(visible_scope, now)
+    demonstration = 0 if agents.count else demonstration_agents_count(visible_scope)
     return Panel(
         name="agents",
         rank=30,
@@ -176,7 +207,8 @@ def _agents(visible_scope: VisibleScope, now: datetime) -> Panel:
         rows=[_agent(agent, now) for agent in agents.rows],
         count=agents.count,
         url=list_url(Agent, reports="no"),
-        empty="All agents report. An agent is listed here after four minutes without a report.",
+        empty=f"{_reporting_words('agent', demonstration)} An agent is listed here after four minutes without"
+        " a report.",
         remedy=Cell("All agents", list_url(Agent)),
         whole=PanelWhole(
             agents.count or agents_count(visible_scope), "No agent has reported yet.", _add_agent()

@@ -150,7 +150,7 @@ def host_down_is_watched(group_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SetupProgress:
-    """What is done in the installation."""
+    """What is done in the installation, outside the demonstration."""
 
     is_dismissed: bool
     agent: bool
@@ -160,17 +160,30 @@ class SetupProgress:
     second_factor: bool
 
 
+_IS_REAL = "AND (group_id IS NULL OR group_id NOT IN (SELECT group_id FROM demo))"
+# A project belongs to the demonstration if all its agents do, an organization if all its projects do.
 _PROGRESS = f"""
+WITH demo AS MATERIALIZED (
+    SELECT group_id FROM automation_agent GROUP BY group_id HAVING bool_and(demonstration)
+), demo_org AS MATERIALIZED (
+    SELECT org_id FROM accesslist_project
+     WHERE org_id IN (SELECT org_id FROM accesslist_project WHERE id IN (SELECT group_id FROM demo))
+     GROUP BY org_id HAVING bool_and(id IN (SELECT group_id FROM demo))
+)
 SELECT EXISTS (SELECT FROM alerting_setupmark WHERE name = %(checklist)s AND group_id IS NULL),
        EXISTS (SELECT FROM automation_agent WHERE NOT demonstration),
        EXISTS (SELECT FROM alerting_alertconfig
-                WHERE event_type = %(event_type)s AND deleted IS NULL AND enabled)
+                WHERE event_type = %(event_type)s AND deleted IS NULL AND enabled {_IS_REAL})
          AND NOT EXISTS (SELECT {_UNWATCHED}),
-       EXISTS (SELECT FROM alerting_setupmark WHERE name = %(tested)s)
-         OR EXISTS (SELECT FROM alerting_destination WHERE answered IS NOT NULL),
+       EXISTS (SELECT FROM alerting_setupmark WHERE name = %(tested)s {_IS_REAL})
+         OR EXISTS (SELECT FROM alerting_destination WHERE answered IS NOT NULL {_IS_REAL}),
        (SELECT count(*) FROM (
            SELECT FROM accesslist_user AS person
-            WHERE EXISTS (SELECT FROM accesslist_rolegrant WHERE user_id = person.id) LIMIT 2) AS people) > 1,
+            WHERE EXISTS (SELECT FROM accesslist_rolegrant
+                           WHERE user_id = person.id
+                             AND (project_id IS NULL OR project_id NOT IN (SELECT group_id FROM demo))
+                             AND (org_id IS NULL OR org_id NOT IN (SELECT org_id FROM demo_org)))
+            LIMIT 2) AS people) > 1,
        EXISTS (SELECT FROM accesslist_secondfactor WHERE user_id = %(user_id)s AND confirmed IS NOT NULL)
 """  # noqa: S608 - the parts are our own
 

@@ -143,6 +143,12 @@ def agents_count(visible_scope: VisibleScope) -> int:
     return bounded_count(in_visible_scope(Agent.objects.filter(group__deleted=None), visible_scope))
 
 
+def demonstration_agents_count(visible_scope: VisibleScope) -> int:
+    """Return the number of readable agents of the demonstration that are up, at most MOST_COUNTED + 1."""
+    agents = Agent.objects.filter(demonstration=True, down=False, group__deleted=None)
+    return bounded_count(in_visible_scope(agents, visible_scope))
+
+
 def agents_not_reporting(visible_scope: VisibleScope, now: datetime) -> FirstRows[Agent]:
     """Return agents that do not report, by project, type and name."""
     # The last report is not indexed, because reports change it; the table of agents is small.

@@ -202,6 +202,15 @@ def hosts_count(visible_scope: VisibleScope) -> int:
     return bounded_count(in_visible_scope(Host.objects.filter(group__deleted=None), visible_scope))
 
 
+def demonstration_hosts_count(visible_scope: VisibleScope, now: datetime) -> int:
+    """Return the number of readable hosts of the demonstration that are not reported any more.
+
+    At most MOST_COUNTED + 1.
+    """
+    hosts = Host.objects.filter(of_demonstration(now), group__deleted=None)
+    return bounded_count(in_visible_scope(hosts, visible_scope))
+
+
 def hosts_down(visible_scope: VisibleScope) -> FirstRows[Host]:
     """Return hosts that are down, by project and name."""
     # The hosts of a deleted project are deleted later.

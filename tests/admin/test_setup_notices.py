@@ -200,6 +200,18 @@ class TestTheChecklist:
         assert list(checklist(console).values()) == [True, True, True, True, False]
         assert checklist(other) == {}
 
+    def test_the_demonstration_ticks_no_step(self, console: Client, project: Project) -> None:
+        now = clock.now()
+        make_agent(project, demonstration=True)
+        make_config(project)
+        make_destination(project, answered=now)
+        SetupMark.objects.create(group=project, name="CHANNEL_TESTED", created=now)
+        operator_with(Role.GROUP_OWNER, project=project)
+        operator_with(Role.ORG_OWNER, org=project.org)
+        assert list(checklist(console).values()) == [False] * 5
+        ProjectFactory.create(org=project.org)  # The organization is no longer of the demonstration only.
+        assert list(checklist(console).values()) == [False, False, False, True, False]
+
     def test_a_project_that_nobody_watches_keeps_its_step_open(
         self, console: Client, project: Project
     ) -> None:
@@ -267,6 +279,18 @@ class TestNothingYet:
         page = shown(console, OVERVIEW)
         for sentence in ("All hosts are up.", "All hosts report.", "All agents report.", "Every destination"):
             assert sentence in page, sentence
+
+    def test_hosts_and_agents_of_the_demonstration_are_not_called_reporting(
+        self, console: Client, project: Project
+    ) -> None:
+        long_ago = clock.now() - timedelta(hours=1)
+        agent = make_agent(project, demonstration=True, last_report=long_ago)
+        make_host(project, reported_by=agent, last_report=long_ago)
+        page = shown(console, OVERVIEW)
+        for word in ("hosts are up", "hosts report", "agents report"):
+            assert f"All {word}" not in page
+        assert "1 host belongs to the demonstration" in page
+        assert "1 agent belongs to the demonstration" in page
 
     def test_a_host_without_data_is_not_called_up(self, console: Client, project: Project) -> None:
         make_host(project)
