@@ -64,8 +64,10 @@ def test_home_shows_the_chosen_project(project: Project, other: Project) -> None
     page = browser.get(HOME, {"project": project.id}).content.decode()
     assert page_of(mine) in page
     assert page_of(foreign) not in page
+    assert f"You see only the project <strong>{project.name}</strong>." in page
     page = browser.get(HOME, {"project": ""}).content.decode()
     assert page_of(foreign) in page
+    assert "You see only" not in page
 
 
 def test_lists_without_projects_are_whole(project: Project) -> None:
