@@ -19,7 +19,6 @@ from alerting.destinations.models import Destination
 from alerting.engine.choices import NotificationStatus
 from alerting.engine.models import EvaluationTurn, Notification, NotificationAttempt, ProjectUsage
 from alerting.engine.schedule import notifications_drop, notifications_unmute
-from alerting.engine.transition import target_key
 from alerting.incidents.changes import alerts_cancel
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import Alert, Incident
@@ -33,6 +32,7 @@ from automation.models import Agent, Cluster, Host, ReplicaSet
 from automation.reports.rules import LATEST
 from events.models import Event, Signal
 from events.retention import kept_rows
+from events.targets import target_key
 from events.types import EVENT_TYPES, Target
 from integrations.choices import MessageKind
 from integrations.credentials.changes import integrations_purge

@@ -1,60 +1,21 @@
 """What an observation does to the alert of one configuration: matching, threshold, lifecycle, in this order.
 
 `step` is a pure function: evaluation reads the facts, calls it, and writes the result. A configuration has at
-most one active alert for each target, which `target_key` writes as a text.
+most one active alert for each target (`events.targets`).
 """
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
-
-import orjson
 
 from alerting.configs.matchers import Matcher, matches
 from alerting.configs.rules import MetricThreshold, Threshold, ThresholdState, ThresholdVerdict
 from alerting.engine.observations import Condition, Observation
 from alerting.reasons import AlertReason
 from automation.metrics import Metric
-from events.types import EVENT_TYPES, EventType, Severity, Target, severity_of
-
-_HOST = ("hostname", "port")
-# A host is identified by its address, which signals of unknown hosts have as well.
-_FACTS: Mapping[Target, tuple[str, ...]] = {
-    Target.AGENT: ("sourceTypeName", "hostname"),
-    Target.HOST: _HOST,
-    Target.HOST_METRIC: (*_HOST, "metricName"),
-    Target.REPLICA_SET: ("replicaSetName", "clusterName", "shardName"),
-    Target.CLUSTER: ("clusterName", "shardName"),
-    Target.GROUP: (),
-}
-# An index accepts no longer key; names may have hundreds of characters of four bytes each.
-_LONGEST = 500
-
-
-def target_key(target: Target, facts: Mapping[str, Any]) -> str:
-    """The target of a signal as text, from its facts under their wire names.
-
-    Host names are equal in any case. Missing facts stay empty: such a signal has the same target as other
-    signals with the same facts missing. A key that is too long for an index is hashed.
-    """
-    values = [_fact(target, name, facts) for name in _FACTS[target]]
-    key = orjson.dumps([target.value, *values])
-    if len(key) <= _LONGEST:
-        return key.decode()
-    return f"{target.value} {hashlib.sha256(key).hexdigest()}"
-
-
-def _fact(target: Target, name: str, facts: Mapping[str, Any]) -> Any:
-    value = facts.get(name)
-    if name == "hostname" and value:
-        return value.lower()
-    # A set name is unique in its cluster. Its members may disagree on the shard, or report it later.
-    if target is Target.REPLICA_SET and name == "shardName" and facts.get("replicaSetName"):
-        return None
-    return value
+from events.targets import target_key
+from events.types import EVENT_TYPES, EventType, Severity, severity_of
 
 
 @dataclass(frozen=True, slots=True)

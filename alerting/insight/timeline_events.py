@@ -7,7 +7,7 @@ from typing import Any
 
 from alerting.configs.wording import limit_words, value_words
 from alerting.engine.observations import METRICS_GONE
-from alerting.engine.transition import ConfigView, target_key
+from alerting.engine.transition import ConfigView
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert
 from alerting.insight.timeline_entries import AcknowledgementChange, TimelineEntry, TimelineEntryKind, lapses
@@ -15,6 +15,7 @@ from automation.agents.rules import AGENT_DOWN, HEARTBEAT_TIMEOUT
 from automation.hosts.rules import UNMEASURED_TIMEOUT
 from automation.metrics import Metric
 from events.models import Event
+from events.targets import target_key
 from events.types import EVENT_TYPES, EventType, closing_type
 from events.wording import acting, in_words, target_words
 from opsapi.clock import age_words, parse_time, time_words

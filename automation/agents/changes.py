@@ -226,14 +226,20 @@ def _note(watch: FleetWatch, now: datetime) -> None:
 
 
 HEARTBEAT = timedelta(seconds=1)
-"""Age at which a heartbeat is written again. Without it, reports of an agent would wait for each other."""
+"""Age at which a heartbeat is written again, and difference of times of observation at which it is.
+
+Without it, reports of an agent would wait for each other.
+"""
 # Returns an agent without changes, and writes its heartbeat if it is due. Returns no row otherwise.
 _BEAT = """
 WITH known AS (
     SELECT id, waiting_since, version = %(version)s AND NOT down AND demonstration = %(demonstration)s
                AND coalesce(%(update_problem)s, update_problem, '') = coalesce(update_problem, '')
                AND coalesce(%(waits)s::boolean, waiting_since IS NOT NULL) = (waiting_since IS NOT NULL)
-               AND last_report > %(young)s AND last_report <= %(ahead)s AS is_young
+               AND last_report > %(young)s AND last_report <= %(ahead)s
+               AND coalesce(observed > %(observed_young)s, false)
+               AND (%(waits)s::boolean IS NULL OR coalesce(waiting_observed > %(observed_young)s, false))
+                   AS is_young
       FROM automation_agent
      WHERE group_id = %(group_id)s AND agent_type = %(agent_type)s AND lower(hostname) = %(hostname)s
 ), beat AS (
@@ -338,6 +344,7 @@ def _beat_steadily(
         "now": now,
         "heard": heard_limit(now),
         "young": now - HEARTBEAT,
+        "observed_young": observed - HEARTBEAT,
         "ahead": now + HEARTBEAT,
     }
     return next(((agent_id, since) for agent_id, since in fetch_rows(_BEAT, values)), None)

@@ -70,8 +70,8 @@ SELECT given.place
         WHERE reading.source_id = source.id AND reading.numbers[given.number] IS NOT NULL
           AND reading.reported >= %(since)s AND reading.reported <= %(now)s
           AND reading.reported >= given.moment - %(ahead)s
-          AND date_trunc('second', reading.reported) - greatest(reading.age, 0) * interval '1 second'
-              > given.moment
+          AND least(date_trunc('second', reading.reported) - reading.age * interval '1 second',
+                    date_trunc('second', %(now)s::timestamptz)) > given.moment
         ORDER BY reading.reported DESC
         LIMIT 1) AS later
 """  # noqa: S608 - contains only our own names
@@ -178,7 +178,11 @@ SeriesMoment = tuple[str, Metric, datetime]
 
 
 def outdated_series(given: Sequence[SeriesMoment], now: datetime) -> Sequence[SeriesMoment]:
-    """Return the given series of which a newer sample is stored. Samples after `now` do not count."""
+    """Return the given series of which a newer sample is stored.
+
+    A sample may be newer than its report says. Reports after `now` do not count, and a sample after `now` is
+    of `now`.
+    """
     if not given:
         return []
     hosts, metrics, moments = zip(*given, strict=True)
@@ -203,11 +207,12 @@ def _is_outdated(given: SeriesMoment, shown: Packings, now: datetime) -> bool:
     host_id, metric, moment = given
     source = source_of(host_id, "")
     since = microseconds(moment - NEWEST)
-    second = microseconds(moment) // 1_000_000
+    second, latest = (microseconds(time) // 1_000_000 for time in (moment, now))
     for block in unpacked_blocks(shown, [source] if source is not None else [], [NUMBERS[metric]]):
         for column in block.columns.values():
             reported, _, ages, _ = within(block, column, moment - NEWEST, now + _MICROSECOND)
-            if np.any((reported >= since) & (reported // 1_000_000 - np.maximum(ages, 0) > second)):
+            seconds = np.minimum(reported // 1_000_000 - ages, latest)
+            if np.any((reported >= since) & (seconds > second)):
                 return True
     return False
 

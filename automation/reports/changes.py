@@ -36,6 +36,7 @@ from automation.leases.changes import fence_report, leases_give
 from automation.measurements.changes import NoDayError, measurements_write
 from automation.measurements.days import days_prepare
 from automation.reports.growth import ANSWER_OCTETS, day_counted, day_limited, events_octets
+from automation.reports.late_events import without_overtaken
 from automation.reports.limits import PROCESSES, refusal_note, rows_limited
 from automation.reports.repeats import RepeatableReport, first_answer, report_answer_keep
 from automation.reports.rules import (
@@ -46,13 +47,11 @@ from automation.reports.rules import (
     holds_at,
     is_newest,
     observation_time,
-    second_of,
 )
 from events.facts import EventFacts
 from events.log.changes import NewEvent, events_record
-from events.models import Event
 from events.outbox.changes import signals_release
-from events.types import EVENT_TYPES, EventType, closing_type
+from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor
@@ -166,9 +165,8 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     _replace_processes(group_id, report, observed, now)
     hold = _Hold.of(heartbeat, observed, now)
     derived = [*_new_hosts(added), *_happened(edges), *sets.events]
-    # An event without a time happened with its report.
-    in_order = sorted(report.events, key=lambda event: event.created or observed)
-    reported_events = _without_ended(group_id, _reported(group_id, in_order, hosts), now)
+    in_order = sorted(_dated(report.events, observed, now), key=lambda event: event.created or observed)
+    reported_events = without_overtaken(group_id, _reported(group_id, in_order, hosts), now)
     events_record(events=heartbeat.events, actor=actor, now=now, group_id=group_id)
     if hold.is_over:
         signals_release(agents=[heartbeat.agent_id], now=now)
@@ -359,41 +357,17 @@ def _replace_processes(group_id: str, report: Report, observed: datetime, now: d
         rows_limited(PROCESSES, group_id=group_id)
 
 
+def _dated(events: Sequence[EventReport], observed: datetime, now: datetime) -> Sequence[EventReport]:
+    """The events of a late report with their times. An event without a time happened with its report."""
+    if observed >= now:
+        return events
+    return [event if event.created else replace(event, created=observed) for event in events]
+
+
 def _reported(group_id: str, events: Sequence[EventReport], hosts: HostsByKey) -> list[NewEvent]:
     names = {event.cluster_name for event in events if event.cluster_name is not None}
     clusters = known_clusters(group_id=group_id, names=names)
     return [_new_event(event, hosts, clusters) for event in events]
-
-
-_IDENTITY = ("hostname", "port", "replicaSetName", "clusterName", "shardName", "sourceTypeName")
-_MOST_ENDS = 1_000
-
-
-def _without_ended(group_id: str, events: Sequence[NewEvent], now: datetime) -> list[NewEvent]:
-    """Return the events without late events that begin a condition whose newer end is known."""
-    late = {
-        event.event_type: closing
-        for event in events
-        if event.happened and event.happened < second_of(now) and (closing := closing_type(event.event_type))
-    }
-    if not late:
-        return list(events)
-    since = min(event.happened for event in events if event.happened)
-    ends = Event.objects.filter(group_id=group_id, event_type__in=set(late.values()), created__gt=since)
-    newest: dict[tuple[Any, ...], datetime] = {}
-    for event_type, details, created in ends.order_by("-created").values_list(
-        "event_type", "details", "created"
-    )[:_MOST_ENDS]:
-        newest.setdefault((event_type, *(details.get(name) for name in _IDENTITY)), created)
-
-    def is_over(event: NewEvent) -> bool:
-        if not event.happened or event.event_type not in late or event.facts is None:
-            return False
-        facts = event.facts.document()
-        ended = newest.get((late[event.event_type].value, *(facts.get(name) for name in _IDENTITY)))
-        return ended is not None and ended > event.happened
-
-    return [replace(event, signals=False) if is_over(event) else event for event in events]
 
 
 def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) -> NewEvent:

@@ -118,3 +118,13 @@ def test_reports_without_the_fields_count_from_their_arrival(agent: ApiClient, p
     agent.report(project.id, report(host(reachable=False)))
     assert Host.objects.get().observed == NOW
     assert Agent.objects.get().waiting_since is None
+
+
+def test_of_reports_that_arrive_together_the_newest_decides_about_the_agent(
+    agent: ApiClient, project: Project
+) -> None:
+    for age, version, waiting in ((10 * MINUTE, "2.0", {}), (MINUTE, "2.0", {"waiting": 0})):
+        assert agent.report(project.id, observed(age, version=version, **waiting)).status_code == 202
+    assert agent.report(project.id, observed(5 * MINUTE, version="1.0", waiting=5)).status_code == 202
+    known = Agent.objects.get()
+    assert (known.version, known.waiting_since, known.observed) == ("2.0", None, NOW - MINUTE)

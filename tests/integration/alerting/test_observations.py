@@ -147,6 +147,18 @@ def test_samples_far_from_their_report_decide_by_their_own_time(project: Project
     assert (reading.reported, reading.age) == (NOW - 9 * HOUR, 0)
 
 
+def test_a_sample_that_is_newer_than_its_report_decides_by_its_own_time(project: Project) -> None:
+    config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
+    early, late = NOW - 100 * SECOND, NOW - 20 * SECOND
+    ingest(project, sampled((NOW - 10 * SECOND, 5.0)), observed=early, now=NOW, keep_times=True)
+    ingest(project, sampled((NOW - 50 * SECOND, 0.0)), observed=late, now=NOW + SECOND, keep_times=True)
+    work(NOW + SECOND)
+    assert statuses(config) == ["OPEN"]
+    ingest(project, sampled((NOW - 10 * SECOND, 0.0)), observed=late, now=NOW + 2 * SECOND, keep_times=True)
+    work(NOW + 2 * SECOND)
+    assert statuses(config) == ["CLOSED"]
+
+
 def test_of_a_series_in_a_report_the_newest_sample_decides(project: Project) -> None:
     config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
     ingest(project, sampled((NOW, 0.0), (NOW - MINUTE, 90.0)), now=NOW, keep_times=True)

@@ -9,7 +9,6 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accesslist.models import Project
-from alerting.engine.transition import target_key
 from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert
 from automation.agents.changes import sweep_begin
@@ -25,6 +24,7 @@ from automation.hosts.unreported import (
 )
 from automation.models import Agent, Cluster, FleetWatch, Host, ProcessStatus, ReplicaSet
 from events.models import Event
+from events.targets import target_key
 from events.types import EventType, Target
 from opsapi.api.principal import SYSTEM
 from tests.api.bodies import host, report

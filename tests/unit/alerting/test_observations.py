@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alerting.engine.observations import Condition, of_agent, of_event, of_host, of_replica_set
-from alerting.engine.transition import target_key
+from events.targets import target_key
 from events.types import EventType, Target
 from tests.each import each
 
