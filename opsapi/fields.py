@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import F, Func, Subquery, Value
 
 from opsapi.ids import ID_LENGTH, new_id
+from opsapi.wire_json import without_nulls
 
 
 class IdField(models.CharField[str, str]):
@@ -101,6 +102,12 @@ class Among(Func):
         super().__init__(F(column), Value(list(values), ArrayField(models.TextField())))
 
 
+class _JsonRowsField(models.JSONField):
+    def from_db_value(self, value: Any, *context: Any) -> Any:
+        """Remove the nulls of rows, but not of the documents in them, which json_strip_nulls also removes."""
+        return [without_nulls(row) for row in super().from_db_value(value, *context)]
+
+
 class JsonRows(Subquery):
     """The rows of a subquery as a JSON array, `[]` if empty.
 
@@ -109,7 +116,7 @@ class JsonRows(Subquery):
 
     empty_result_set_value = "[]"  # Replaces a subquery that Django knows to be empty.
     template = "(SELECT coalesce(json_agg(_rows.document), '[]')::text FROM (%(subquery)s) _rows)"
-    output_field = models.JSONField()
+    output_field = _JsonRowsField()
 
     def __init__(self, rows: models.QuerySet[Any, Any], **members: Any) -> None:
         super().__init__(rows.values(document=_RowDocument(**members)))
@@ -126,7 +133,4 @@ class _RowDocument(Func):
         """Names are part of the statement, which is cheaper than a parameter for each."""
         compiled = [compiler.compile(member) for member in self.get_source_expressions()]
         named = ", ".join(f"'{name}', {sql}" for name, (sql, _) in zip(self.names, compiled, strict=True))
-        return (
-            f"json_strip_nulls(json_build_object({named}))",
-            [value for _, values in compiled for value in values],
-        )
+        return f"json_build_object({named})", [value for _, values in compiled for value in values]

@@ -23,7 +23,7 @@ SECRETS = {
     "authorization": "Bearer secret-canary-1",
     "headers": {"X-Key": "secret-canary-2", "X-B": "secret-canary-3"},
 }
-BODY = {"summary": "{{title:130}}", "list": ["{{url.topic}}", 1.5, None, True]}
+BODY = {"summary": "{{title:130}}", "list": ["{{url.topic}}", 1.5, None, {"a": None}], "nothing": None}
 SENT = {"url": f"{URL}?topic=x", **SECRETS, "body": BODY}
 REDACTED = {"authorization": "******", "headers": {"X-Key": "******", "X-B": "******"}}
 pytestmark = pytest.mark.django_db
@@ -148,10 +148,11 @@ def test_a_notification_keeps_and_shows_them_as_an_integration(owner: ApiClient,
     assert {name: shown[name] for name in named(REDACTED)} == named(REDACTED)
     assert shown["webhookBody"] == BODY
     assert setting_values(NotificationSetting.objects.get()) == named(SENT)
-    config = owner.get(place.of(answer.json()["id"])).json() if hasattr(place, "of") else answer.json()
-    again = owner.put(f"/groups/{project.id}/alertConfigs/{answer.json()['id']}", config)
+    events = Event.objects.count()
+    again = place.put(answer.json(), *place.get(answer.json())["notifications"])
     assert again.status_code == 200, again.json()
     assert setting_values(NotificationSetting.objects.get()) == named(SENT)
+    assert Event.objects.count() == events
 
 
 @each("name", ["webhookAuthorization", "webhookHeaders", "webhookTemplate", "webhookBody"])
