@@ -86,16 +86,11 @@ class ObservationTime(DateTime):
 
     def run_validation(self, data: Any = serializers.empty) -> datetime:
         """Return the time."""
-        now: datetime = self.context["now"]
-        allowed = [f"{wire_time(now - LATEST)} to {wire_time(now + NEWEST)}"]
-        try:
-            moment = super().run_validation(data)
-        except InvalidField as error:
-            [fault] = error.bad_fields
-            raise invalid(fault.message, ErrorCode.INVALID_OBSERVATION_TIME, allowed) from None
+        moment, now = super().run_validation(data), self.context["now"]
         if not _is_recent(moment, LATEST, now):
-            message = "must be at most one day old and at most five minutes in the future"
-            raise invalid(message, ErrorCode.INVALID_OBSERVATION_TIME, allowed)
+            bounds = f"from {wire_time(now - LATEST)} to {wire_time(now + NEWEST)}"
+            message = f"must be at most one day old and at most five minutes in the future, {bounds}"
+            raise invalid(message, ErrorCode.INVALID_OBSERVATION_TIME)
         return moment
 
 

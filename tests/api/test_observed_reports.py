@@ -47,7 +47,8 @@ def test_it_refuses_other_times(agent: ApiClient, project: Project, age: timedel
     assert answer.json()["errorCode"] == ErrorCode.INVALID_OBSERVATION_TIME
     [fault] = answer.json()["badFields"]
     assert fault["field"] == "observed"
-    assert fault["allowed"] == [f"{wire_time(NOW - DAY)} to {wire_time(NOW + 5 * MINUTE)}"]
+    assert f"{wire_time(NOW - DAY)} to {wire_time(NOW + 5 * MINUTE)}" in fault["message"]
+    assert "allowed" not in fault
     assert not Host.objects.exists()
 
 
@@ -56,7 +57,7 @@ def test_it_refuses_what_is_no_time(agent: ApiClient, project: Project, value: A
     answer = agent.report(project.id, report(host(), observed=value))
     assert answer.status_code == 400
     assert [fault["field"] for fault in answer.json()["badFields"]] == ["observed"]
-    assert answer.json()["errorCode"] == ErrorCode.INVALID_OBSERVATION_TIME
+    assert answer.json()["errorCode"] == ErrorCode.INVALID_ATTRIBUTE
 
 
 @each("value", [-1, 1.5, True, "3", [], 2**31])
@@ -64,6 +65,7 @@ def test_it_refuses_what_is_no_number_of_reports(agent: ApiClient, project: Proj
     answer = agent.report(project.id, report(host(), waiting=value))
     assert answer.status_code == 400
     assert [fault["field"] for fault in answer.json()["badFields"]] == ["waiting"]
+    assert answer.json()["errorCode"] == ErrorCode.INVALID_ATTRIBUTE
 
 
 def test_its_samples_and_events_may_be_as_old(agent: ApiClient, project: Project) -> None:

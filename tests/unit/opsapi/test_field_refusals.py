@@ -27,7 +27,6 @@ OWN_CODES = {
     ("endDate", "missing"): ErrorCode.MISSING_MAINTENANCE_WINDOW_END_DATE,
     ("metricName", "outside the set"): ErrorCode.INVALID_METRIC_NAME,
     ("notifications", "missing"): ErrorCode.MISSING_NOTIFICATIONS,
-    ("observed", "another type"): ErrorCode.INVALID_OBSERVATION_TIME,
     ("startDate", "missing"): ErrorCode.MISSING_MAINTENANCE_WINDOW_START_DATE,
 }
 # The type of each JSON value, and a value of another type.
