@@ -79,7 +79,7 @@ def _fault(error: OSError | ValueError) -> str:
     failure = email_failure(error)
     secrets = (settings.EMAIL_HOST_PASSWORD,)
     text = error.text.replace(secrets[0], MASK) if secrets[0] else error.text
-    said = text or failure.peer
+    said = text or failure.detail
     return capfirst(f"{failure.reason}{failure.joint}{said}" if said else failure.reason)
 
 

@@ -295,7 +295,10 @@ def _receiver(group_id: str | None, channel: ChannelType, config: Mapping[str, s
 
 def _send(receiver: _Receiver, message: Message, now: datetime) -> Outcome:
     with mails_within(REQUEST_SECONDS):  # a user waits for the result
-        return deliver(receiver.channel, receiver.config, replace(message, delivery_id=new_id()), now=now)
+        outcome = deliver(receiver.channel, receiver.config, replace(message, delivery_id=new_id()), now=now)
+    if outcome.status is not DeliveryStatus.DELIVERED:
+        logger.warning("%s was not delivered: %s", receiver.channel, outcome.reason)
+    return outcome
 
 
 def _worst(outcomes: Sequence[Outcome]) -> Outcome:

@@ -146,6 +146,7 @@ class NotificationTestDocument(Answer):
         "status": lambda test: (
             NotificationStatus.DELIVERED if test.is_delivered else NotificationStatus.FAILED
         ),
+        "reason": lambda test: test.outcome.own_reason or test.outcome.reason,
         "mergedInto": lambda test: [sender.id for sender in test.merged_into],
     }
 
@@ -153,9 +154,8 @@ class NotificationTestDocument(Answer):
     typeName = ShownText(source="setting.type_name", example=WEBHOOK.type)
     status = ShownChoice(_ENDS, example=NotificationStatus.FAILED.value)
     reason = ShownText(
-        source="outcome.reason",
         required=False,
-        help_text="Reason of a failure; absent if delivered.",
+        help_text="Reason of a failure, without the text of the receiver; absent if delivered.",
         example="the receiver could not be reached",
     )
     mergedInto = serializers.ListField(

@@ -22,8 +22,9 @@ class DeliveryError(Exception):
     """A message was not delivered.
 
     `reason` is shown to the users who configured the channel: it quotes neither credentials nor the answer of
-    the receiver. `peer` is the unchanged text of the receiver. `integrations.channels.delivery` shortens and
-    masks it, and adds it after `joint`. `retry_after` is in seconds, as requested by the receiver.
+    the receiver. `peer` is the unchanged text of the receiver, and `detail` the reason of the TLS library or
+    the system. `integrations.channels.delivery` shortens and masks them, and adds them after `joint`.
+    `retry_after` is in seconds, as requested by the receiver.
     `perhaps_received`: the request was sent and not definitely rejected. `reached`: a connection was
     established. `busy`: the receiver answered that it takes no messages at the moment. `forbidden`: the
     refusal does not depend on how many messages the platform sends.
@@ -41,6 +42,7 @@ class DeliveryError(Exception):
         busy: bool = False,
         forbidden: bool = False,
         peer: str = "",
+        detail: str = "",
         joint: str = ": ",
     ) -> None:
         super().__init__(reason)
@@ -53,6 +55,7 @@ class DeliveryError(Exception):
         self.busy = busy
         self.forbidden = forbidden
         self.peer = peer
+        self.detail = detail
         self.joint = joint
 
 
@@ -69,7 +72,6 @@ def failure_at(
     `peer` is the text of the receiver, `detail` the reason of the TLS library or the system. `retry_after` is
     in seconds, and counts only if the attempt is repeated.
     """
-    quoted = {Quote.PEER: peer, Quote.LIBRARY: detail}
     return DeliveryError(
         row.said.format(code=code),
         retryable=row.is_retried,
@@ -79,7 +81,8 @@ def failure_at(
         reached=row.is_reached,
         busy=row.is_busy,
         forbidden=row.is_forbidden,
-        peer=quoted.get(row.quote, ""),
+        peer=peer if row.quote is Quote.PEER else "",
+        detail=detail if row.quote is Quote.LIBRARY else "",
         joint=row.joint,
     )
 

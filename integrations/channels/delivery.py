@@ -101,10 +101,12 @@ def _log_in_forms(user: str, password: str) -> list[str]:
 def _outcome(result: DeliveryError | Posted | None, latency_ms: int, secrets: Sequence[str]) -> Outcome:
     if not isinstance(result, DeliveryError):
         return Outcome(DeliveryStatus.DELIVERED, None, latency_ms, reached=True, posted=result)
+    own = with_peer_text(result.reason, peer_text(result.detail, secrets=secrets), result.joint)
     return Outcome(
         DeliveryStatus.RETRY if result.retryable else DeliveryStatus.FAILED,
-        with_peer_text(result.reason, peer_text(result.peer, secrets=secrets), result.joint),
+        with_peer_text(own, peer_text(result.peer, secrets=secrets), result.joint),
         latency_ms,
+        own_reason=own,
         retry_after=result.retry_after,
         fault=result.fault,
         perhaps_received=result.perhaps_received,

@@ -24,10 +24,11 @@ class Posted:
 class Outcome:
     """The result of an attempt: `reason` is None only if delivered; `retry_after` is in seconds.
 
-    `fault` says what failed. `perhaps_received`: the request was sent and not definitely rejected. `reached`:
-    a connection was established. `busy`: the receiver answered that it takes no messages at the moment.
-    `forbidden`: the refusal does not depend on how many messages the platform sends.
-    `posted` is None on channels that change no messages.
+    `own_reason` is `reason` without the text of the receiver; None if it has no such text. `fault` says what
+    failed. `perhaps_received`: the request was sent and not definitely rejected. `reached`: a connection was
+    established. `busy`: the receiver answered that it takes no messages at the moment. `forbidden`: the
+    refusal does not depend on how many messages the platform sends. `posted` is None on channels that change
+    no messages.
     """
 
     status: DeliveryStatus
@@ -40,6 +41,7 @@ class Outcome:
     busy: bool = False
     forbidden: bool = False
     posted: Posted | None = None
+    own_reason: str | None = None
 
     @property
     def asks_for_less(self) -> bool:

@@ -91,6 +91,15 @@ class TestTesting:
             assert answer.context["delivered"] == len(answer.context["tests"]) == 1
         assert [request.path for request in http_receiver.requests] == ["/one", "/two"]
 
+    def test_it_shows_the_text_of_a_receiver_that_refuses(
+        self, console: Client, project: Project, http_receiver: HttpReceiver
+    ) -> None:
+        http_receiver.answer(404, {"Content-Type": "text/plain"}, b"no such channel")
+        url = f"http://127.0.0.1:{http_receiver.port}/in"
+        config = make_config(project, notifications=[{**WEBHOOK, "webhookUrl": url}])
+        page = send(console, do(config, "test"), {}).content.decode()
+        assert "the receiver answered 404: no such channel" in page
+
     def test_who_may_not_test_is_offered_no_test(self, project: Project) -> None:
         config = make_config(project, notifications=[WEBHOOK])
         page = shown(browser_with(Role.GROUP_READ_ONLY, project=project), f"{CONFIGS}{config.id}/change/")

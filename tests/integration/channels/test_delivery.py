@@ -113,6 +113,7 @@ def test_a_parameter_of_the_url_is_a_secret_with_and_without_its_escapes(http_re
     outcome = deliver(ChannelType("WEBHOOK"), config, make_message(), now=NOW)
     assert b"abcd+efgh/ijkl" in http_receiver.requests[0].body
     assert outcome.reason == "the receiver answered 400: no topic ****** (******)"
+    assert outcome.own_reason == "the receiver answered 400"
 
 
 def test_the_log_in_of_a_header_field_is_a_secret_in_each_form(http_receiver: HttpReceiver) -> None:

@@ -184,7 +184,7 @@ def test_a_closed_port_is_the_fault_of_the_host(settings: Settings) -> None:
         settings.EMAIL_PORT = closed.getsockname()[1]
     failure = failure_of()
     assert_as_declared(failure, row_of(MAIL, Stage.CONNECT, OutboundReason.NOT_CONNECTED))
-    assert failure.peer == "connection refused"
+    assert failure.detail == "connection refused"
 
 
 @TRIED.by(Stage.CONNECT, OutboundReason.TIMED_OUT)
@@ -342,7 +342,7 @@ def test_an_address_that_needs_smtputf8_is_refused_with_the_reason(address: str,
         server.named_by(settings)
         failure = failure_of({"emailAddress": address})
     assert (failure.fault, failure.retryable) == (DeliveryFault.MESSAGE, False)
-    assert "outside ASCII" in failure.peer
+    assert "outside ASCII" in failure.detail
     assert server.commands == []
 
 
