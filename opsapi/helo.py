@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from opsapi.hostnames import canonical_hostname
+from opsapi.hostnames import ascii_name, canonical_hostname
 
 LAST_RESORT = "localhost"
 
@@ -25,14 +25,7 @@ def helo_form(text: str) -> str | None:
     try:
         address = ip_address(bare)
     except ValueError:
-        return canonical_hostname(_ascii(text)) if text else None
+        return canonical_hostname(ascii_name(text)) if text else None
     if isinstance(address, IPv6Address):
         return None if address.scope_id else f"[IPv6:{address}]"
     return f"[{address}]"
-
-
-def _ascii(name: str) -> str:
-    try:
-        return name.encode("idna").decode()
-    except UnicodeError:
-        return name

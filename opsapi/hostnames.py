@@ -31,6 +31,14 @@ def canonical_hostname(text: str) -> str | None:
     return str(getattr(address, "ipv4_mapped", None) or address)
 
 
+def ascii_name(name: str) -> str:
+    """Return the ASCII form of an internationalized name (IDNA), as in DNS; the same text if it has none."""
+    try:
+        return name.encode("idna").decode()
+    except UnicodeError:
+        return name
+
+
 def _canonical_name(text: str) -> str | None:
     name = text.removesuffix(".")
     labels = name.split(".")

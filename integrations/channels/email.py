@@ -15,6 +15,7 @@ from integrations.channels.stages import MAIL, row_of
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message
 from opsapi.api.fields import EmailAddress, Flag
+from opsapi.hostnames import ascii_name
 from opsapi.outbound.errors import MailError, OutboundReason, Stage
 from opsapi.outbound.mail import AUTOMATIC
 from opsapi.outbound.smtp import LONGEST_SECONDS
@@ -112,9 +113,9 @@ def email_failure(error: MailError) -> DeliveryError:
 
 
 def _identity(config: Mapping[str, str]) -> Mapping[str, str]:
-    """The domain in lower case; the part before it is exact (RFC 5321 2.4)."""
+    """The domain in ASCII and lower case, as mails are sent; the part before it is exact (RFC 5321 2.4)."""
     name, at, domain = config.get("emailAddress", "").rpartition("@")
-    return {"emailAddress": f"{name}{at}{domain.lower()}"}
+    return {"emailAddress": f"{name}{at}{ascii_name(domain).lower()}"}
 
 
 EMAIL = Channel(

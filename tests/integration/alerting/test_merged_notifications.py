@@ -228,6 +228,9 @@ def test_the_page_of_the_alert_separates_a_user_from_the_address_of_the_user(
         (mail(), mail("ada@Example.COM"), True),
         (mail(), mail("Ada@example.com"), False),
         (mail(), mail("ada@example.org"), False),
+        (mail("ada@bücher.example"), mail("ada@XN--bcher-kva.example"), True),
+        (mail("ada@BÜCHER.example"), mail("ada@bücher.example"), True),
+        (mail("ada@bücher.example"), mail("ada@bucher.example"), False),
         (
             {"typeName": "SMS", "mobileNumber": "+1 (202) 555-0100", "delayMin": 0},
             {"typeName": "SMS", "mobileNumber": "+12025550100", "delayMin": 0},

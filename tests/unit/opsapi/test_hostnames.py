@@ -1,6 +1,6 @@
 """Host names: their canonical form, and their notation with a port."""
 
-from opsapi.hostnames import canonical_hostname, host_and_port, name_and_port
+from opsapi.hostnames import ascii_name, canonical_hostname, host_and_port, name_and_port
 from tests.each import each
 
 LABEL = "a" * 63
@@ -99,3 +99,17 @@ def test_ipv6_address_is_in_brackets_before_a_port(hostname: str, port: int | No
 )
 def test_a_port_is_split_from_its_name(text: str, split: tuple[str, int | None]) -> None:
     assert name_and_port(text) == split
+
+
+@each(
+    ("name", "form"),
+    [
+        ("Example.com", "Example.com"),
+        ("Bücher.example", "xn--bcher-kva.example"),
+        ("bücher..example", "bücher..example"),
+        ("ü" * 64, "ü" * 64),
+        ("", ""),
+    ],
+)
+def test_a_name_has_an_ascii_form_if_it_is_valid(name: str, form: str) -> None:
+    assert ascii_name(name) == form
