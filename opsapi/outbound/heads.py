@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 
-INTERIM_AT_MOST = 20
-"""The maximum number of interim responses (1xx) that are skipped (RFC 9110 15.2)."""
 _LINE_LIMIT = 65_536
 _HEAD_LIMIT = 262_144
 """Limits in bytes, for the status line and for the header fields of a response."""
+INTERIM_LIMIT = 262_144
+"""The maximum number of bytes of interim responses (1xx) that are skipped (RFC 9110 15.2)."""
 _KEPT_AT_MOST = 50
 _STATUS_LINE = re.compile(rb"HTTP/(?P<version>\d(?:\.\d)?)[ \t]+(?P<status>\d{3})(?=\s|$)")
 _FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection"})
@@ -21,6 +21,8 @@ _SAID = frozenset({b"proxy-status", b"x-squid-error"})
 """Header fields in which proxies say why they refused a request (RFC 9209; Squid)."""
 _READ_AT_MOST = 2_000
 _UNPRINTABLE = re.compile(rb"[^\x21-\x7e]+")
+_Fields = list[tuple[bytes, bytes]]
+"""Header fields with their lower-case names."""
 _NOTHING_FOLLOWS = b"Content-Length: 0\r\nConnection: close\r\n"
 
 
@@ -50,7 +52,7 @@ class ProxyAnswer:
 
     status: int
     phrase: bytes
-    fields: list[tuple[bytes, bytes]]
+    fields: _Fields
 
     @property
     def is_taken(self) -> bool:
@@ -74,64 +76,75 @@ def proxy_answer(source: io.BufferedIOBase) -> ProxyAnswer:
 
     Raises: ConnectionError: the connection ended before the answer. HTTPException: this is no HTTP response.
     """
-    for _ in range(INTERIM_AT_MOST + 1):
-        line = source.readline(_LINE_LIMIT)
-        if not line.endswith(b"\n"):
-            raise ConnectionAbortedError(errno.ECONNABORTED, "the proxy closed the connection")
-        match = _STATUS_LINE.match(line)
-        if match is None:
-            raise HTTPException("no status line")
-        fields, is_whole = _fields(source, _USED | _SAID)
-        answer = ProxyAnswer(int(match["status"]), line[match.end() :], fields)
-        if answer.is_taken and not is_whole:
-            raise ConnectionAbortedError(errno.ECONNABORTED, "the proxy did not finish its answer")
-        if answer.status >= 200:
-            return answer
-    raise HTTPException("no final response")
+    line, match, fields, is_whole = _final_head(source, _USED | _SAID)
+    if not line.endswith(b"\n"):
+        raise ConnectionAbortedError(errno.ECONNABORTED, "the proxy closed the connection")
+    if match is None:
+        raise HTTPException("no status line")
+    answer = ProxyAnswer(int(match["status"]), line[match.end() :], fields)
+    if answer.is_taken and not is_whole:
+        raise ConnectionAbortedError(errno.ECONNABORTED, "the proxy did not finish its answer")
+    return answer
 
 
 def _head(source: io.BufferedIOBase) -> bytes:
     """Read the head of the first response that is not interim, and return the part that is used."""
-    for _ in range(INTERIM_AT_MOST + 1):
+    line, match, fields, is_whole = _final_head(source, _FRAMING | _USED)
+    if match is None:
+        return line  # http.client says what is wrong with it
+    version = b"1.1" if match["version"] == b"1.1" else b"1.0"
+    start = b"HTTP/%s %s \r\n" % (version, match["status"])
+    is_framed = is_whole and _has_one_length(fields)
+    used = [field for name, field in fields if is_framed or name not in _FRAMING]
+    return b"".join([start, *used, b"" if is_framed else _NOTHING_FOLLOWS, b"\r\n"])
+
+
+def _final_head(
+    source: io.BufferedIOBase, used: AbstractSet[bytes]
+) -> tuple[bytes, re.Match[bytes] | None, _Fields, bool]:
+    """Read past interim responses, whatever their number: the deadline of the connection limits their time.
+
+    Return the next status line, its match (None if it is no status line), the header fields of these names,
+    and whether the head is whole.
+
+    Raises: HTTPException: there are only interim responses.
+    """
+    left = INTERIM_LIMIT
+    while left > 0:
         line = source.readline(_LINE_LIMIT)
         match = _STATUS_LINE.match(line)
         if match is None:
-            return line  # http.client says what is wrong with it
-        fields, is_whole = _fields(source, _FRAMING | _USED)
+            return line, None, [], False
+        fields, is_whole, size = _fields(source, used)
         if not match["status"].startswith(b"1"):
-            version = b"1.1" if match["version"] == b"1.1" else b"1.0"
-            start = b"HTTP/%s %s \r\n" % (version, match["status"])
-            is_framed = is_whole and _has_one_length(fields)
-            used = [field for name, field in fields if is_framed or name not in _FRAMING]
-            return b"".join([start, *used, b"" if is_framed else _NOTHING_FOLLOWS, b"\r\n"])
-        if not is_whole:
-            break
+            return line, match, fields, is_whole
+        left -= len(line) + size
     raise HTTPException("no final response")
 
 
-def _has_one_length(fields: list[tuple[bytes, bytes]]) -> bool:
+def _has_one_length(fields: _Fields) -> bool:
     """Whether the fields do not contradict each other about the length of the body (RFC 9112 6.3)."""
     lengths = {field.partition(b":")[2].strip() for name, field in fields if name == b"content-length"}
     return len(lengths) <= 1 and all(length.isdigit() for length in lengths)
 
 
-def _fields(source: io.BufferedIOBase, used: AbstractSet[bytes]) -> tuple[list[tuple[bytes, bytes]], bool]:
-    """Return the header fields of these names with their lower-case names, and whether the head is whole."""
-    fields: list[tuple[bytes, bytes]] = []
-    left = _HEAD_LIMIT
-    while left > 0:
+def _fields(source: io.BufferedIOBase, used: AbstractSet[bytes]) -> tuple[_Fields, bool, int]:
+    """Return the header fields of these names, whether the head is whole, and its size."""
+    fields: _Fields = []
+    size = 0
+    while size < _HEAD_LIMIT:
         try:
-            line = source.readline(left)
+            line = source.readline(_HEAD_LIMIT - size)
         except OSError:  # The connection is lost, or the time is over: the status is known.
-            return fields, False
+            break
+        size += len(line)
         if line in {b"\r\n", b"\n"}:
-            return fields, True
+            return fields, True, size
         if not line.endswith(b"\n"):
-            return fields, False
-        left -= len(line)
+            break
         name = line.partition(b":")[0].strip().lower()
         if b"\r" in line.rstrip(b"\r\n"):  # http.client would read several fields in it.
             continue
         if name in used and len(fields) < _KEPT_AT_MOST:
             fields.append((name, line.rstrip(b"\r\n") + b"\r\n"))
-    return fields, False
+    return fields, False, size

@@ -271,8 +271,8 @@ its class (`4xx`).
 - **People read.** The sentence in the log of notifications and on the page of the destination. The text of a
   receiver is cut to 200 characters. `******` replaces secrets, mail addresses and internal addresses.
 
-Over HTTP, the platform skips up to 20 interim responses (1xx). The status line decides: broken or slow header
-fields and bodies do not change the result. Only Slack says in the body whether it posted the message.
+Over HTTP, the platform skips interim responses (1xx), up to 256 KiB. The status line decides: broken or slow
+header fields and bodies do not change the result. Only Slack says in the body whether it posted the message.
 
 If Slack does not change an earlier message, the same attempt posts a new message (*new message*), and the
 first table of Slack applies.

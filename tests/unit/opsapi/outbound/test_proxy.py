@@ -232,7 +232,7 @@ def test_the_proxy_gets_the_checked_address_of_a_host_that_is_a_number(
         ),
         (b"SSH-2.0-OpenSSH\r\n", (Stage.PROXY_ANSWER, None, OutboundReason.BAD_RESPONSE), "bad response"),
         (
-            b"HTTP/1.1 100\r\n\r\n" * 30,
+            b"HTTP/1.1 100\r\n\r\n" * 20_000,
             (Stage.PROXY_ANSWER, None, OutboundReason.BAD_RESPONSE),
             "bad response",
         ),
@@ -262,7 +262,7 @@ def test_an_answer_to_connect_that_opens_no_tunnel(
 def test_interim_responses_before_the_tunnel_are_skipped(authority: Authority, settings: Settings) -> None:
     with Proxy().running() as proxy:
         settings.OPSAPI_OUTBOUND_PROXY = proxy.setting()
-        proxy.answer(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 403 No\r\n\r\n")
+        proxy.answer(b"HTTP/1.1 100 Continue\r\n\r\n" * 21 + b"HTTP/1.1 403 No\r\n\r\n")
         assert failure_of("https://hook.example/").code == 403
 
 
