@@ -55,7 +55,7 @@ def with_peer_text(reason: str, text: str, joint: str = ": ") -> str:
 
 
 def answer_text(body: bytes, content_type: str | None) -> str:
-    """The text in the body of an HTTP response: the known fields of JSON, or plain text.
+    """The text in the body of an HTTP response: the known fields of JSON, or plain text of type text or JSON.
 
     Empty for markup, for other content and for a body in a content encoding (`content_type` None).
     """
@@ -66,7 +66,8 @@ def answer_text(body: bytes, content_type: str | None) -> str:
     except orjson.JSONDecodeError:
         kind = content_type.partition(";")[0].strip().lower()
         text = body.decode("utf-8", errors="replace")
-        return "" if kind not in {"", "text/plain"} or _MARKUP.match(text) or "\0" in text else text
+        is_text = kind == "text/plain" or kind.endswith("json") or (not kind and "\0" not in text)
+        return text if is_text and not _MARKUP.match(text) else ""
     return "; ".join(dict.fromkeys(_said(document, _DEEPEST)[:_PIECES_AT_MOST]))
 
 

@@ -16,6 +16,7 @@ from integrations.channels.delivery import UNFORESEEN, deliver
 from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus
 from integrations.messages import Message
 from opsapi.outbound.pool import POOL
+from tests.each import each
 from tests.receivers import HttpReceiver, MailReceiver
 from tests.unit.integrations.messages import NOW, make_message
 
@@ -114,6 +115,18 @@ def test_a_parameter_of_the_url_is_a_secret_with_and_without_its_escapes(http_re
     assert b"abcd+efgh/ijkl" in http_receiver.requests[0].body
     assert outcome.reason == "the receiver answered 400: no topic ****** (******)"
     assert outcome.own_reason == "the receiver answered 400"
+
+
+@each(
+    ("content_type", "said"),
+    [("text/plain", b"no such\0\x1b[1m\r\nchannel"), ("application/json", b"no such [1m channel")],
+)
+def test_the_text_of_a_refusal_is_shown_on_a_line(
+    http_receiver: HttpReceiver, content_type: str, said: bytes
+) -> None:
+    http_receiver.answer(400, {"Content-Type": content_type}, said)
+    outcome = deliver(ChannelType("WEBHOOK"), {"url": http_receiver.url()}, make_message(), now=NOW)
+    assert outcome.reason == "the receiver answered 400: no such [1m channel"
 
 
 def test_the_log_in_of_a_header_field_is_a_secret_in_each_form(http_receiver: HttpReceiver) -> None:

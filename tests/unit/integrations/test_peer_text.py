@@ -72,6 +72,12 @@ def test_the_known_fields_of_json_are_shown(body: object, content_type: str, tex
     [
         (b"invalid_payload", "text/plain; charset=utf-8", "invalid_payload"),
         (b"no_service", "", "no_service"),
+        (b"no_service", "application/json", "no_service"),
+        (b"no_service", "application/problem+json; charset=utf-8", "no_service"),
+        (b'{"error": "no_serv', "Application/JSON", '{"error": "no_serv'),
+        (b"no\0service", "text/plain", "no\0service"),
+        (b"<html><h1>Bad gateway</h1></html>", "application/json", ""),
+        (b"no_service", "application/octet-stream", ""),
         (b"<html><h1>Bad gateway</h1></html>", "text/html", ""),
         (b"<!DOCTYPE html><p>x", "", ""),
         (b"\x1f\x8b\x00", "", ""),
