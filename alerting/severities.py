@@ -1,6 +1,6 @@
 """The severity of configurations and alerts in statements: `events.types.severity_of` in SQL."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.db.models import CharField, IntegerField, Q, Value
 from django.db.models.expressions import Case, F, When
@@ -27,14 +27,14 @@ SEVERITY = Coalesce(
 """The severity of a row, for the ORM."""
 
 
-def has_severity(severity: str) -> Q:
-    """The rows with a severity."""
-    return Q(severity=severity) | Q(severity=None, event_type__in=types_of(severity))
+def has_severity(*severities: str) -> Q:
+    """The rows with any of the severities."""
+    return Q(severity__in=severities) | Q(severity=None, event_type__in=types_of(severities))
 
 
-def types_of(severity: str) -> Sequence[str]:
-    """The event types whose rows without a severity have this severity."""
-    return _TYPES[severity]
+def types_of(severities: Iterable[str]) -> list[str]:
+    """The event types whose rows without a severity have any of these severities."""
+    return [name for severity in severities for name in _TYPES[severity]]
 
 
 SEVERITY_RANK = Case(

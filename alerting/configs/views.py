@@ -42,6 +42,7 @@ from alerting.incidents.choices import AlertStatus
 from alerting.incidents.resource import GLOBAL_ALERTS, AlertDocument
 from alerting.incidents.store import AlertRows
 from alerting.incidents.views import SEVERITY
+from alerting.severities import has_severity
 from automation.metrics import Engine
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
@@ -71,7 +72,7 @@ class AnyConfigViewSet(ApiViewSet):
     """Alert configurations; subclasses define which configurations."""
 
     parameters = {
-        "index": LISTING,
+        "index": (*LISTING, SEVERITY),
         "retrieve": PAGING,
         "alerts": (*LISTING, SEVERITY),
         "test": [_NOTIFICATION_ID],
@@ -90,7 +91,10 @@ class AnyConfigViewSet(ApiViewSet):
 
     def index(self, request: Request, **_: str) -> Response:
         """List configurations, in the order of creation."""
-        return self.list_of(config_document(self.scope), configs_of(self.scope))
+        configs, severities = configs_of(self.scope), self.query["severity"]
+        if severities:
+            configs = configs.filter(has_severity(*severities))
+        return self.list_of(config_document(self.scope), configs)
 
     def retrieve(self, request: Request, **_: str) -> Response:
         """Get a configuration."""
@@ -121,7 +125,7 @@ class AnyConfigViewSet(ApiViewSet):
     def alerts(self, request: Request, **_: str) -> Response:
         """List the open alerts of the configuration, newest first."""
         rows = AlertRows(
-            self.scope, AlertStatus.OPEN.value, self.config["id"], severity=self.query["severity"]
+            self.scope, AlertStatus.OPEN.value, self.config["id"], severities=self.query["severity"]
         )
         return self.list(
             rows, lambda row: AlertDocument.present(row, self.links, now=self.now, among=self.among)

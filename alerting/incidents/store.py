@@ -76,7 +76,7 @@ _GLOBAL = """
 _OF_CONFIG = " AND config_id = %(config_id)s"
 _IN_STATUS = " AND status = %(status)s"
 _OF_SEVERITY = (
-    " AND (severity = %(severity)s OR severity IS NULL AND event_type = ANY(%(types_of_severity)s::text[]))"
+    " AND (severity = ANY(%(severities)s) OR severity IS NULL AND event_type = ANY(%(types_of_severities)s))"
 )
 _ALONE = " AND id = %(id)s"
 _THESE = " WHERE id = ANY(%(ids)s)"
@@ -88,15 +88,15 @@ _PAGE = _NEWEST_FIRST + " LIMIT %(limit)s OFFSET %(offset)s"
 class AlertRows:
     """The alerts of a project, or of global configurations if `group_id` is None, newest first, for paging.
 
-    With `status`, `config_id` or `severity`, only alerts of that status, configuration or severity. No index
-    has the severity, so a page reads the newer alerts of other severities too. Far down the list, the ids of
-    a page are found first, as for `DeferredRows`: otherwise PostgreSQL sorts all alerts of the project.
+    With `status`, `config_id` or `severities`, only alerts with them. No index has the severity, so a page
+    reads the newer alerts of other severities too. Far down the list, the ids of a page are found first, as
+    for `DeferredRows`: otherwise PostgreSQL sorts all alerts of the project.
     """
 
     group_id: str | None
     status: str | None = None
     config_id: str | None = None
-    severity: str | None = None
+    severities: Sequence[str] = ()
 
     def __getitem__(self, page: slice, /) -> list[AlertRow]:
         """The rows of a page, which has a start and a stop."""
@@ -115,7 +115,7 @@ class AlertRows:
         where = _scope(self.group_id)
         if self.config_id is not None:
             where += _OF_CONFIG
-        if self.severity is not None:
+        if self.severities:
             where += _OF_SEVERITY
         return where if self.status is None else where + _IN_STATUS
 
@@ -125,8 +125,8 @@ class AlertRows:
             "group_id": self.group_id,
             "status": self.status,
             "config_id": self.config_id,
-            "severity": self.severity,
-            "types_of_severity": list(types_of(self.severity)) if self.severity else [],
+            "severities": list(self.severities),
+            "types_of_severities": types_of(self.severities),
         }
 
 

@@ -114,7 +114,8 @@ SEVERITY = Parameter(
     "severity",
     read_choice(SEVERITIES),
     schema={"type": "string", "enum": SEVERITIES},
-    description="Only alerts of this severity.",
+    description="Only items of this severity; may be repeated.",
+    repeatable=True,
     allowed=SEVERITIES,
 )
 
@@ -150,7 +151,7 @@ class AnyAlertViewSet(LogViewSet):
 
     def index(self, request: Request, **_: str) -> Response:
         """List alerts, newest first."""
-        rows = AlertRows(self.scope, self.query["status"], severity=self.query["severity"])
+        rows = AlertRows(self.scope, self.query["status"], severities=self.query["severity"])
         return self.list(
             rows, lambda row: AlertDocument.present(row, self.links, now=self.now, among=self.among)
         )

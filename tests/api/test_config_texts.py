@@ -255,7 +255,13 @@ def test_an_alert_of_an_earlier_build_has_the_severity_of_its_event_type(
 
 @each(
     ("severity", "places"),
-    [("CRITICAL", [5, 0]), ("WARNING", [3, 1]), ("INFO", [4, 2])],
+    [
+        ("CRITICAL", [5, 0]),
+        ("WARNING", [3, 1]),
+        ("INFO", [4, 2]),
+        ("WARNING&severity=INFO", [4, 3, 2, 1]),
+        ("INFO&severity=INFO", [4, 2]),
+    ],
 )
 @each("below", ["group", "global"])
 def test_lists_of_alerts_are_filtered_by_severity(
@@ -274,8 +280,8 @@ def test_lists_of_alerts_are_filtered_by_severity(
     path = f"/groups/{project.id}/alerts" if below == "group" else "/globalAlerts"
     document = owner.get(f"{path}?severity={severity}&status=OPEN").json()
     assert [row["id"] for row in document["results"]] == [made[place].id for place in places]
-    assert document["totalCount"] == 2
-    assert {row["severity"] for row in document["results"]} == {severity}
+    assert document["totalCount"] == len(places)
+    assert {row["severity"] for row in document["results"]} == set(severity.split("&severity="))
     assert owner.get(f"{path}?severity={severity}&status=CLOSED").json()["totalCount"] == 0
 
 
@@ -291,11 +297,36 @@ def test_the_alerts_of_a_configuration_are_filtered_by_severity(owner: ApiClient
         assert [row["id"] for row in listed] == [alert.id]
 
 
-@each("value", ["HIGH", "critical", ""])
+@each("severities", [["CRITICAL"], ["WARNING"], ["INFO"], ["WARNING", "INFO"]])
+@each("is_of_an_earlier_build", [False, True])
+def test_lists_of_configurations_are_filtered_by_severity(
+    owner: ApiClient, project: Project, severities: list[str], is_of_an_earlier_build: bool
+) -> None:
+    of_types = {"HOST_DOWN": "CRITICAL", "NO_PRIMARY": "CRITICAL", "VERSION_BEHIND": "INFO"}
+    AlertConfig.objects.all().delete()
+    for name in of_types:
+        make_config(project, eventTypeName=name)
+        make_global_config(eventTypeName=name)
+    if is_of_an_earlier_build:
+        AlertConfig.objects.update(severity=None)
+    make_config(project, severity="WARNING")
+    make_global_config(severity="WARNING")
+    query = "&".join(f"severity={name}" for name in severities)
+    for path in (f"/groups/{project.id}/alertConfigs", "/globalAlertConfigs"):
+        document = owner.get(f"{path}?{query}").json()
+        listed = [row["severity"] for row in document["results"]]
+        assert listed == [name for name in (*of_types.values(), "WARNING") if name in severities]
+        assert document["totalCount"] == len(listed)
+        [link] = [link["href"] for link in document["links"] if link["rel"] == "self"]
+        assert query in link
+
+
+@each("value", ["HIGH", "critical", "", "INFO&severity=HIGH"])
 def test_it_refuses_an_unknown_severity_and_names_the_others(
     owner: ApiClient, project: Project, value: str
 ) -> None:
-    for path in (f"/groups/{project.id}/alerts", "/globalAlerts"):
+    lists = (f"/groups/{project.id}/alerts", f"/groups/{project.id}/alertConfigs")
+    for path in (*lists, "/globalAlerts", "/globalAlertConfigs"):
         answer = owner.get(f"{path}?severity={value}")
         assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_QUERY_PARAMETER")
         [bad] = answer.json()["badFields"]
