@@ -149,7 +149,7 @@ class AnyAlertConfigDocument(Resource):
         help_text="How urgent its alerts and events are. By default the severity of the event type, which "
         "`/eventTypes` lists. A change applies to new alerts.",
     )
-    description = Text(
+    description = VisibleText(
         min_length=0,
         max_length=LONGEST_DESCRIPTION,
         single_line=False,

@@ -20,6 +20,7 @@ def writes(project: Project, blank: str) -> list[tuple[str, str, Any, str]]:
     """Method, path, body, and the field that is blank."""
     key, team = make_key(Role.GLOBAL_READ_ONLY), make_team(project)
     window = bodies.window(description=blank)
+    configs = f"/groups/{project.id}/alertConfigs"
     return [
         ("POST", "/orgs", {"name": blank}, "name"),
         ("PATCH", f"/orgs/{project.org_id}", {"name": blank}, "name"),
@@ -31,6 +32,8 @@ def writes(project: Project, blank: str) -> list[tuple[str, str, Any, str]]:
         ("PATCH", f"/orgs/{project.org_id}/teams/{team.id}", {"name": blank}, "name"),
         ("POST", "/admin/accessList", {"cidrBlock": "0.0.0.0/0", "description": blank}, "description"),
         ("POST", f"/groups/{project.id}/maintenanceWindows", window, "description"),
+        ("POST", configs, bodies.alert_config(name=blank), "name"),
+        ("POST", configs, bodies.alert_config(description=blank), "description"),
     ]
 
 
