@@ -27,6 +27,7 @@ from alerting.engine.config_index import NO_CONFIGS, ConfigIndex
 from alerting.engine.models import Notification
 from alerting.engine.transition import ConfigView
 from alerting.reasons import AttemptFailure, NotificationReason
+from alerting.severities import has_severity
 from events.models import Event
 from events.types import EVENT_TYPES, Category, EventType
 from integrations.channels import CHANNELS
@@ -130,9 +131,13 @@ def configs_asking_without_project(event_type: EventType, org_id: str | None) ->
 T = TypeVar("T")
 
 
-def configs_of(group_id: str | None) -> QuerySet[AlertConfig]:
-    """A project's configurations, or the global ones for None, in the order of creation."""
-    return AlertConfig.objects.filter(group_id=group_id, deleted=None).order_by("created", "id")
+def configs_of(group_id: str | None, severities: Collection[str] = ()) -> QuerySet[AlertConfig]:
+    """A project's configurations, or the global ones for None, in the order of creation.
+
+    With `severities`, only configurations with them.
+    """
+    where = [has_severity(*severities)] if severities else []
+    return AlertConfig.objects.filter(*where, group_id=group_id, deleted=None).order_by("created", "id")
 
 
 def configs_named(ids: Collection[str], group_id: str | None) -> QuerySet[AlertConfig]:

@@ -42,7 +42,6 @@ from alerting.incidents.choices import AlertStatus
 from alerting.incidents.resource import GLOBAL_ALERTS, AlertDocument
 from alerting.incidents.store import AlertRows
 from alerting.incidents.views import SEVERITY
-from alerting.severities import has_severity
 from automation.metrics import Engine
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
@@ -91,9 +90,7 @@ class AnyConfigViewSet(ApiViewSet):
 
     def index(self, request: Request, **_: str) -> Response:
         """List configurations, in the order of creation."""
-        configs, severities = configs_of(self.scope), self.query["severity"]
-        if severities:
-            configs = configs.filter(has_severity(*severities))
+        configs = configs_of(self.scope, self.query["severity"])
         return self.list_of(config_document(self.scope), configs)
 
     def retrieve(self, request: Request, **_: str) -> Response:
