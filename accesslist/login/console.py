@@ -13,14 +13,16 @@ from accesslist.login.store import has_second_factor
 from accesslist.projects.resource import ProjectDocument
 from accesslist.roles.rules import resetter_of
 from accesslist.users.changes import NewUser
+from accesslist.users.checks import as_email
 from accesslist.users.models import User
-from accesslist.users.resource import UserInput
+from accesslist.users.resource import UserDetailsInput, UserInput
 from events.retention import ALERT_OCTETS, SUGGESTED_DAYS
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document
 from opsapi.api.errors import ApiError
 from opsapi.api.permissions import Access, in_installation
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
+from opsapi.console.document_forms import DocumentForm
 from opsapi.console.forms import VERBATIM, ConsoleForm, OpenForm, line_field
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.time_zones import TIME_ZONES
@@ -77,6 +79,45 @@ class OwnPasswordForm(ConsoleForm):
     """The password, to confirm the identity of the user."""
 
     password = password_field("Your password", "current-password")
+
+
+def email_field(help_text: str = "") -> forms.CharField:
+    """An e-mail address, as a field of a user."""
+    return forms.CharField(
+        required=False,
+        max_length=254,
+        label="E-mail address",
+        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+        help_text=f"{help_text} Leave blank to use the username, if it is an e-mail address.".strip(),
+    )
+
+
+def mobile_field() -> forms.CharField:
+    """A mobile number, as a field of a user."""
+    return forms.CharField(
+        required=False, max_length=40, label="Mobile number", help_text="Such as +12025550100."
+    )
+
+
+class DetailsForm(DocumentForm):
+    """The names and addresses of the user."""
+
+    document = UserDetailsInput
+
+    firstName = line_field(100, label="First name", attrs={"autocomplete": "given-name"})
+    lastName = line_field(100, label="Last name", attrs={"autocomplete": "family-name"})
+    emailAddress = email_field()
+    mobileNumber = mobile_field()
+
+    def stored(self) -> Mapping[str, Any]:
+        """The current values."""
+        user = User.objects.get(pk=self.operator.actor().id)
+        return {
+            "firstName": user.first_name,
+            "lastName": user.last_name,
+            "emailAddress": user.email_address,
+            "mobileNumber": user.mobile_number,
+        }
 
 
 class TimeZoneForm(ConsoleForm):
@@ -144,13 +185,7 @@ class FirstRunForm(PasswordTwiceForm):
     again = password_field("Confirm password", "new-password")
     firstName = line_field(100, label="First name", attrs={"autocomplete": "given-name"})
     lastName = line_field(100, label="Last name", attrs={"autocomplete": "family-name"})
-    emailAddress = forms.CharField(
-        required=False,
-        max_length=254,
-        label="E-mail address",
-        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
-        help_text="Leave blank to use the username, if it is an e-mail address.",
-    )
+    emailAddress = email_field("Alerts are sent to it.")
     name = line_field(
         200,
         label="Project name",
@@ -180,6 +215,8 @@ class FirstRunForm(PasswordTwiceForm):
     def clean(self) -> dict[str, Any]:
         """Validate both with the schemas of the API."""
         typed = super().clean()
+        if not self.errors and not typed["emailAddress"] and as_email(typed["username"]) is None:
+            self.add_error("emailAddress", "Enter an e-mail address, because the username is not one.")
         if not self.errors:
             user, project = self._read(UserInput(), _USER), self._read(ProjectDocument(), _PROJECT)
             if not self.errors:

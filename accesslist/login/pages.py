@@ -26,8 +26,16 @@ from accesslist.login.changes import (
     user_sessions_end,
     user_time_zone_set,
 )
-from accesslist.login.console import CodeForm, FirstCodeForm, OwnPasswordForm, PasswordForm, TimeZoneForm
+from accesslist.login.console import (
+    CodeForm,
+    DetailsForm,
+    FirstCodeForm,
+    OwnPasswordForm,
+    PasswordForm,
+    TimeZoneForm,
+)
 from accesslist.login.store import factor_state
+from accesslist.users.changes import user_details_change
 from accesslist.users.models import User
 from accesslist.users.store import own_role_rows
 from opsapi import clock
@@ -78,6 +86,14 @@ END_SESSIONS = AccountAction(
     done="Your other sessions have ended.",
     service=user_sessions_end,
     ends_sessions=True,
+)
+CHANGE_DETAILS = AccountAction(
+    title="Your details",
+    text="Alerts that go to you are sent to the e-mail address or the mobile number.",
+    label="Save",
+    done="Your details have been saved.",
+    form=DetailsForm,
+    service=user_details_change,
 )
 SET_TIME_ZONE = AccountAction(
     title="Time zone",
@@ -250,6 +266,7 @@ def _of_console(route: str, view: Callable[[HttpRequest], HttpResponse], name: s
 
 urlpatterns = [
     _of_console("", overview, "account"),
+    _of_console("details/", page(CHANGE_DETAILS), "account_details"),
     _of_console("password/", page(CHANGE_PASSWORD), "account_password"),
     _of_console("sessions/", page(END_SESSIONS), "account_sessions"),
     _of_console("time-zone/", page(SET_TIME_ZONE), "account_time_zone"),

@@ -14,7 +14,7 @@ from accesslist.changes import acting
 from accesslist.hooks import user_deleting
 from accesslist.keys.changes import NewKey, api_key_create
 from accesslist.locks import FIRST_USER_LOCK, advisory_lock
-from accesslist.login.changes import user_event_record
+from accesslist.login.changes import own_user_lock, user_event_record
 from accesslist.roles.changes import (
     grants_admit,
     grants_create,
@@ -119,6 +119,34 @@ def user_create(*, new: NewUser, by: Sequence[Grant], actor: Actor, now: datetim
         in_places = [grant for grant in grants if not grant.role.is_global]
         role_changes_record(user=user, old=(), new=in_places, actor=actor, now=now)
         return user
+
+
+@transaction.atomic
+def user_details_change(
+    *,
+    first_name: str,
+    last_name: str,
+    email_address: str | None = None,
+    mobile_number: str | None = None,
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Change the actor's names, e-mail address and mobile number. The same values again change nothing.
+
+    Without an e-mail address, a username that is an e-mail address serves as one, as for a new user.
+
+    Raises:
+        ApiError: USER_NOT_FOUND, also if the actor is not a user.
+    """
+    user = own_user_lock(actor)
+    old = user_facts(user)
+    user.first_name, user.last_name, user.mobile_number = first_name, last_name, mobile_number
+    user.email_address = email_address or as_email(user.username)
+    user.save(update_fields=["first_name", "last_name", "email_address", "mobile_number"])
+    if diffs := diff(DiffType.USERS, user.id, old=old, new=user_facts(user)):
+        user_event_record(
+            event_type=EventType.USER_CHANGED_AUDIT, user=user, actor=actor, now=now, diffs=diffs
+        )
 
 
 def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetime) -> None:

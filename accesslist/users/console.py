@@ -14,7 +14,13 @@ from accesslist.access import WRITE_USERS
 from accesslist.invitations.console import invite_button, may_invite, who_may_invite
 from accesslist.locks import actor_lock_in_turn
 from accesslist.login.changes import user_password_reset
-from accesslist.login.console import RESET_SECOND_FACTOR, NewPasswordForm, who_resets
+from accesslist.login.console import (
+    RESET_SECOND_FACTOR,
+    NewPasswordForm,
+    email_field,
+    mobile_field,
+    who_resets,
+)
 from accesslist.login.store import has_second_factor
 from accesslist.roles.changes import grants_of, user_lock, user_roles_replace
 from accesslist.roles.console import HeldRolesForm, RolesForm, WithRoles, as_asked, visible_users_in
@@ -54,15 +60,8 @@ class UserForm(RolesForm, DocumentForm):
         help_text="An initial password. Give it to the user privately; the user has to change it after the "
         "first log-in. If you invite people instead, they choose their own.",
     )
-    emailAddress = forms.CharField(
-        required=False,
-        max_length=254,
-        label="E-mail address",
-        help_text="Leave blank to use the username, if it is an e-mail address.",
-    )
-    mobileNumber = forms.CharField(
-        required=False, max_length=40, label="Mobile number", help_text="Such as +12025550100."
-    )
+    emailAddress = email_field()
+    mobileNumber = mobile_field()
 
     def body(self) -> Mapping[str, Any]:
         """The request body with the selected roles."""

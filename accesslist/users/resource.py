@@ -83,6 +83,12 @@ class UserInput(Document):
         return asked
 
 
+class UserDetailsInput(UserInput):
+    """What users change of their own account on its page."""
+
+    writable = frozenset({"firstName", "lastName", "emailAddress", "mobileNumber"})
+
+
 class FirstUserInput(UserInput):
     """A new user, created without a key (endpoint 5)."""
 

@@ -254,6 +254,40 @@ def test_the_time_zone_is_stored_with_its_event(console: Client, operator: User)
         post(console, ZONE, accountZone="")
 
 
+DETAILS = "/admin/account/details/"
+
+
+def test_users_change_their_own_details_with_an_event(console: Client, operator: User) -> None:
+    assert f'href="{DETAILS}"' in text_of(console.get(ACCOUNT))
+    names = {"firstName": "Ada", "lastName": "King"}
+    typed = {**names, "emailAddress": "ada@example.com", "mobileNumber": "+12025550100"}
+    with leaves_events(operator, EventType.USER_CHANGED_AUDIT) as events:
+        assert post(console, DETAILS, **typed)["Location"] == ACCOUNT
+    operator.refresh_from_db()
+    assert (operator.last_name, operator.email_address) == ("King", "ada@example.com")
+    assert operator.mobile_number == "+12025550100"
+    changed = {param["param"]: param.get("new") for param in events[0].diffs[0]["params"]}
+    assert changed["emailAddress"] == "ada@example.com"
+    assert changed.keys() <= typed.keys()
+    assert "ada@example.com" in text_of(console.get(ACCOUNT))
+    assert 'value="+12025550100"' in text_of(console.get(DETAILS))
+    with leaves_events(operator):
+        post(console, DETAILS, **typed)
+    with leaves_events(operator, EventType.USER_CHANGED_AUDIT):
+        post(console, DETAILS, **names)
+    operator.refresh_from_db()
+    assert (operator.email_address, operator.mobile_number) == (None, None)
+
+
+@each("typed", [{"firstName": ""}, {"emailAddress": "nowhere"}, {"mobileNumber": "call me"}])
+def test_wrong_details_are_refused_next_to_their_field(
+    typed: dict[str, str], console: Client, operator: User
+) -> None:
+    with leaves_events(operator):
+        answer = post(console, DETAILS, **{"firstName": "Ada", "lastName": "King", **typed})
+    assert list(errors_of(answer)) == list(typed)
+
+
 @each(
     ("chosen", "of_browser", "zone"),
     [

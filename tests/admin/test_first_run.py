@@ -34,7 +34,7 @@ TYPED = {
     "again": PASSWORD,
     "firstName": "Ada",
     "lastName": "Lovelace",
-    "emailAddress": "",
+    "emailAddress": "ada@example.com",
     "name": "payments",
 }
 
@@ -86,13 +86,18 @@ def test_a_browser_on_the_machine_sets_up_user_and_project_and_is_logged_in(here
 
 
 def test_the_user_is_a_member_and_gets_the_messages_of_the_project(here: Client) -> None:
-    here.post(SETUP_PATH, TYPED | {"emailAddress": "ada@example.com"})
+    here.post(SETUP_PATH, TYPED)
     (reached,) = project_recipients(Project.objects.get().id)
     assert reached["email_address"] == "ada@example.com"
     # The user knows of it: nobody is notified that the user joined.
     signals = str(list(Signal.objects.values_list("payload", flat=True)))
     assert "GROUP_CREATED" in signals
     assert "JOINED_GROUP" not in signals
+
+
+def test_a_username_that_is_an_address_serves_as_address(here: Client) -> None:
+    here.post(SETUP_PATH, TYPED | {"username": "ada@example.com", "emailAddress": ""})
+    assert User.objects.get().email_address == "ada@example.com"
 
 
 def test_it_is_recorded_like_the_same_writes_of_the_api(here: Client) -> None:
@@ -223,6 +228,7 @@ def test_a_page_of_another_host_reaches_nothing(here: Client) -> None:
         ({"firstName": " "}, "firstName"),
         ({"lastName": "x" * 101}, "lastName"),
         ({"emailAddress": "nowhere"}, "emailAddress"),
+        ({"emailAddress": ""}, "emailAddress"),
         ({"name": ".."}, "name"),
         ({"name": "x" * 201}, "name"),
         ({"name": ""}, "name"),

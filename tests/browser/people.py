@@ -27,6 +27,7 @@ def fill_in_the_set_up(page: Page) -> None:
         page.get_by_role("textbox", name=label).first.fill("correct horse battery")
     page.get_by_label("First name").fill("Ada")
     page.get_by_label("Last name").fill("Lovelace")
+    page.get_by_label("E-mail address").fill("ada@example.com")
     page.get_by_label("Project name").fill("first-project")
     page.get_by_role("button", name="Create and log in").click()
 

@@ -18,7 +18,13 @@ README = ROOT / "README.md"
 QUICKSTART = ROOT / "docs" / "quickstart.md"
 LOGIN = "/admin/login/"
 _SETUP_LINK = re.compile(r"http://\S+/admin/setup/#\S+")
-_TYPED = {"username": "ada", "firstName": "Ada", "lastName": "Lovelace", "name": "first-project"}
+_TYPED = {
+    "username": "ada",
+    "firstName": "Ada",
+    "lastName": "Lovelace",
+    "emailAddress": "ada@example.com",
+    "name": "first-project",
+}
 _COMMAND = re.compile(r'<pre[^>]* id="command-\d"[^>]*>(.*?)</pre>', re.DOTALL)
 
 
