@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 
 from accesslist.models import Project
 from alerting.access import DISMISS_CHECKLIST, WRITE, WRITE_GLOBAL
+from alerting.configs.address_links import address_links
 from alerting.configs.bulk_forms import BulkRulesForm, bulk_read
 from alerting.configs.changes import (
     alert_config_create,
@@ -154,7 +155,13 @@ def _test(call: ActionCall) -> ActionOutcome:
     context = {
         "title": "Test results",
         "tests": [
-            (destinations.get(test.setting.id), test, _merged_words(test, destinations)) for test in tests
+            (
+                destinations.get(test.setting.id),
+                test,
+                _merged_words(test, destinations),
+                address_links(test.outcome.reason),
+            )
+            for test in tests
         ],
         "delivered": sum(test.is_delivered for test in tests),
         "again_url": action_url(AlertConfig, call.row.pk, "test", notification=chosen or ""),
@@ -177,7 +184,11 @@ def _merged_words(test: NotificationTest, destinations: Mapping[str, Notificatio
 def _warnings(config: AlertConfig) -> Sequence[str]:
     produced = EVENT_TYPES[EventType(config.event_type)].produced
     of_type = [] if produced else [f"Nothing makes {config.event_type} events."]
-    return [*of_type, *(f"Notification {place + 1}: {why}." for place, why in unreachable(config).items())]
+    nobody = (
+        format_html("Notification {}: {}. {}", place + 1, why, address_links(why))
+        for place, why in unreachable(config).items()
+    )
+    return [*of_type, *nobody]
 
 
 NEW = Action(

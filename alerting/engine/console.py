@@ -13,6 +13,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
 from alerting.access import WRITE
+from alerting.configs.address_links import address_links
 from alerting.configs.notification_types import NOTIFICATION_TYPES, recipient_words
 from alerting.destinations.models import Destination
 from alerting.destinations.store import waiting_for
@@ -285,6 +286,8 @@ class NotificationAdmin(ConsoleAdmin):
                 "<span>merged into the message of {}</span>",
                 link(page_url_of(Notification, notification.merged_into), short(f"“{notification.sender}”")),
             )
+        if links := address_links(notification.reason):
+            return format_html("<span>{}. {}</span>", notification.reason, links)
         if notification.reason and notification.attempts > 1:
             return short(f"{notification.reason} ({notification.attempts} attempts)")
         return short(notification.reason)

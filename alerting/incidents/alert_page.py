@@ -11,6 +11,7 @@ from django.db.models import Model
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from alerting.configs.address_links import address_links
 from alerting.configs.models import AlertConfig
 from alerting.configs.rules import MetricThreshold
 from alerting.configs.wording import value_words
@@ -229,6 +230,7 @@ def _notifications(
         yield {
             "notification": notification,
             "why": why,
+            "address_links": address_links(why.reason),
             "state": state,
             "tone": tone,
             "window": held_by.get(muted_by(notification.silenced_by, notification.reason) or ""),

@@ -6,14 +6,18 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project, User
+from alerting.engine.choices import NotificationStatus
 from alerting.models import Alert, AlertConfig
+from alerting.reasons import NotificationReason
 from alerting.windows.changes import window_create
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.console.admin_urls import page_url
 from opsapi.roles import Role
 from tests.admin.alert_pages import alert_page
+from tests.admin.operators import action_url
 from tests.admin.reading import shown
+from tests.admin.writing import confirm
 from tests.api.recipients import group, make_user
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import EMAIL, make_alert, make_config, make_global_config, make_notification
@@ -108,3 +112,29 @@ def test_an_unknown_host_is_refused(console: Client, project: Project) -> None:
 
 def test_a_global_configuration_has_no_host_to_explain(console: Client) -> None:
     assert "Explain for a host" not in shown(console, page_url(make_global_config()))
+
+
+def test_a_message_without_an_address_leads_to_where_it_is_set(console: Client, project: Project) -> None:
+    config = make_config(project, notifications=[OWNERS])
+    alert = open_alert(config, project)
+    notification = make_notification(
+        project,
+        alert=alert,
+        setting_id=config.settings.get().id,
+        status=NotificationStatus.DROPPED.value,
+        reason=NotificationReason.NO_ADDRESS.value,
+    )
+    for url in (alert_page(alert), page_url(notification)):
+        page = shown(console, url)
+        assert "no user has an address for this channel" in page
+        assert 'href="/admin/account/details/">Set your own address' in page
+
+
+def test_a_configuration_without_an_address_leads_to_where_it_is_set(
+    console: Client, operator: User, project: Project
+) -> None:
+    operator.grants.create(role=Role.GROUP_OWNER.value, project=project)
+    User.objects.filter(id=operator.id).update(email_address=None)
+    config = make_config(project, notifications=[OWNERS])
+    tested = confirm(console, action_url(config, "test"))
+    assert 'href="/admin/account/details/">Set your own address' in tested.content.decode()
