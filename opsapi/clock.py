@@ -12,7 +12,7 @@ from typing import NamedTuple
 _ISO_TIME = re.compile(
     r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}([.,]\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?", re.ASCII | re.IGNORECASE
 )
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
@@ -115,7 +115,7 @@ def parse_time(text: str) -> datetime:
 
 def parse_filter_time(text: str, *, end_of_day: bool) -> datetime:
     """As `parse_time`, for filters: a date alone means its first second, or its last with `end_of_day`."""
-    if not _ISO_DATE.fullmatch(text):
+    if not DATE.fullmatch(text):
         return parse_time(text)
     day = datetime.combine(date.fromisoformat(text), time(), UTC)
     return day.replace(hour=23, minute=59, second=59) if end_of_day else day

@@ -17,7 +17,7 @@ from alerting.engine.notification_log import of_own_configs
 from alerting.engine.store import HELD_BACK
 from opsapi.api.principal import VisibleScope
 from opsapi.console.admin_urls import list_url
-from opsapi.console.widgets import Cell, Chart
+from opsapi.console.widgets import Chart, ChartHour
 from opsapi.first_rows import in_visible_scope
 
 MOST_COUNTED: Final = 20_000
@@ -46,26 +46,26 @@ def delivery_chart(visible_scope: VisibleScope, chosen: DeliveryRange, now: date
     starts = [running - back * _HOUR for back in reversed(range(chosen.hours))]
     oldest = _oldest_counted(starts[0])
     counts = _counts(visible_scope, starts[0], now)
-    name = "%H:%M" if chosen is DeliveryRange.DAY else "%m-%d %H:%M"
     chart = Chart(
         name="delivery",
         title=f"Delivery in the last {chosen.words}",
         series=["Sent", "Waiting", "Failed"],
         rows=[
             (
-                Cell(f"{start:{name}}"),
+                ChartHour(start),
                 [None] * 3 if oldest and start <= oldest else counts.get(start, (0, 0, 0)),
             )
             for start in starts
         ],
         url=list_url(Notification),
         empty=f"No message was due in the last {chosen.words}.",
+        hour_format="H:i" if chosen is DeliveryRange.DAY else "m-d H:i",
     )
     if oldest is None:
         return chart, ""
     return chart, (
-        f"Only the newest {MOST_COUNTED:,} messages are counted: the hours up to {oldest:%m-%d %H:%M} UTC"
-        " have no number."
+        f"Only the newest {MOST_COUNTED:,} messages are counted: the hours up to "
+        f"{oldest:%Y-%m-%d %H:%M}Z have no number."
     )
 
 

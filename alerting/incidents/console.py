@@ -77,7 +77,7 @@ from opsapi.roles import Scope
 _PRESETS = [
     (AcknowledgementPreset.HOUR.value, "1 hour"),
     (AcknowledgementPreset.FOUR_HOURS.value, "4 hours"),
-    (AcknowledgementPreset.TOMORROW.value, f"Tomorrow, {MORNING:02}:00 UTC"),
+    (AcknowledgementPreset.TOMORROW.value, f"Tomorrow, {MORNING:02}:00"),
     (AcknowledgementPreset.OWN.value, "Custom time"),
 ]
 _USUAL_WINDOW = timedelta(hours=2)
@@ -91,7 +91,7 @@ class AcknowledgeForm(DocumentForm):
     until = forms.ChoiceField(
         label="For", choices=_PRESETS, initial=AcknowledgementPreset.HOUR.value, widget=forms.RadioSelect
     )
-    acknowledgedUntil = DateTimeText(required=False, max_length=40, label="Custom time (UTC)")
+    acknowledgedUntil = DateTimeText(required=False, max_length=40, label="Custom time")
     acknowledgementComment = LinesField(
         required=False,
         label="Comment",
@@ -99,13 +99,18 @@ class AcknowledgeForm(DocumentForm):
         widget=forms.Textarea({"maxlength": 500}),
     )
 
+    def add_inputs(self) -> None:
+        super().add_inputs()
+        until: Any = self.fields["acknowledgedUntil"]
+        until.read_in(self.operator.time_zone)
+
     def stored(self) -> Mapping[str, Any]:
         row = self.row
         return {"acknowledgementComment": row.acknowledgement_comment or ""} if row else {}
 
     def body(self) -> Mapping[str, Any]:
         typed = self.cleaned_data
-        until = until_of(AcknowledgementPreset(typed["until"]), clock.now())
+        until = until_of(AcknowledgementPreset(typed["until"]), clock.now(), self.operator.time_zone)
         body = {
             "acknowledgedUntil": clock.wire_time(until) if until else typed["acknowledgedUntil"],
             "acknowledgementComment": typed["acknowledgementComment"],

@@ -1,8 +1,9 @@
 """Whether an alert is acknowledged, and the states of alerts and notifications in one word. Pure."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from zoneinfo import ZoneInfo
 
 from alerting.incidents.choices import AlertStatus
 
@@ -53,11 +54,11 @@ class AcknowledgementPreset(StrEnum):
 
 
 MORNING = 9
-"""The UTC hour of the preset "tomorrow"."""
+"""The local hour of the preset "tomorrow"."""
 
 
-def until_of(preset: AcknowledgementPreset, now: datetime) -> datetime | None:
-    """The end in whole seconds; None for a custom time."""
+def until_of(preset: AcknowledgementPreset, now: datetime, zone: str) -> datetime | None:
+    """The end in whole seconds; None for a custom time. `zone`: the time zone of the operator."""
     moment = now.replace(microsecond=0)
     match preset:
         case AcknowledgementPreset.HOUR:
@@ -65,7 +66,8 @@ def until_of(preset: AcknowledgementPreset, now: datetime) -> datetime | None:
         case AcknowledgementPreset.FOUR_HOURS:
             return moment + timedelta(hours=4)
         case AcknowledgementPreset.TOMORROW:
-            return (moment + timedelta(days=1)).replace(hour=MORNING, minute=0, second=0)
+            tomorrow = moment.astimezone(ZoneInfo(zone)) + timedelta(days=1)
+            return tomorrow.replace(hour=MORNING, minute=0, second=0).astimezone(UTC)
         case AcknowledgementPreset.OWN:
             return None
 

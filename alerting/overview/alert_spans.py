@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from django.db.models import F, Model, QuerySet
 
@@ -182,11 +183,11 @@ def _row(alert: Alert, target: Model | None, now: datetime) -> SpanRow:
     )
 
 
-def ticks(since: datetime, until: datetime) -> list[tuple[float, str]]:
-    """Whole hours of a day, or the days of a longer range: their places in percent and their words."""
+def ticks(since: datetime, until: datetime, zone: str) -> list[tuple[float, str]]:
+    """Whole hours of a day, or the days of a longer range: their places in percent and their local words."""
     scale, is_day = _Scale(since, until), until - since <= timedelta(days=1)
     step = timedelta(hours=3) if is_day else timedelta(days=1)
-    moment = since.replace(hour=0, minute=0, second=0, microsecond=0)
+    moment = since.astimezone(ZoneInfo(zone)).replace(hour=0, minute=0, second=0, microsecond=0)
     places = []
     while moment < until:
         if moment > since:

@@ -36,7 +36,7 @@ def alert_timeline_page(request: HttpRequest) -> HttpResponse:
         "title": "Timeline",
         "live": live_context(request),
         "spans": spans,
-        "ticks": ticks(now - length, now),
+        "ticks": ticks(now - length, now, operator.time_zone),
         "since": now - length,
         "until": now,
         "ranges": [

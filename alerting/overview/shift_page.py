@@ -33,6 +33,7 @@ from opsapi.console.error_pages import MissingError
 from opsapi.console.project_choice import PARAMETER, chosen_project
 from opsapi.outbound.mail import AUTOMATIC, mail_send
 from opsapi.roles import Scope, satisfies_any
+from opsapi.time_zones import in_zone, local_time
 
 _HOURS: Final = (8, 12, 24, 72)
 _USUAL: Final = 8
@@ -54,9 +55,9 @@ def shift_page(request: HttpRequest) -> HttpResponse:
     if project is not None:
         visible_scope = VisibleScope(group_ids=frozenset({project.pk}))
     try:
-        since = _since(request.GET, now)
+        since = _since(request.GET, now, operator.time_zone)
     except ShiftError as error:
-        return _page(request, None, {"fault": str(error), "since": request.GET.get("since", "")}, status=400)
+        return _page(request, None, {"fault": str(error), "typed": request.GET.get("since", "")}, status=400)
     if service_id := request.POST.get("service"):
         return _sent_to_service(request, service_id, since, now)
     report = shift_report(visible_scope, since=since, until=now)
@@ -72,22 +73,27 @@ def shift_page(request: HttpRequest) -> HttpResponse:
     return _page(
         request,
         report,
-        {"since": wire_time(since), "project": project, "services": _services(request, visible_scope)},
+        {
+            "since": wire_time(since),
+            "typed": local_time(since, operator.time_zone),
+            "project": project,
+            "services": _services(request, visible_scope),
+        },
     )
 
 
-def _since(query: Mapping[str, str], now: datetime) -> datetime:
-    """Read `since`, or `hours`.
+def _since(query: Mapping[str, str], now: datetime, zone: str) -> datetime:
+    """Read `since`, in the time zone of the operator unless it names another, or `hours`.
 
     Raises ShiftError.
     """
     if query.get("since"):
         try:
-            since = parse_time(query["since"])
+            since = parse_time(in_zone(query["since"].strip().replace(" ", "T", 1), zone))
         except ValueError:
-            raise ShiftError("since must be an ISO 8601 time, such as 2026-11-21T07:26:14Z.") from None
+            raise ShiftError("Since must be a date and time, such as 2026-11-21 07:26.") from None
         if not now - LONGEST <= since <= now:
-            raise ShiftError(f"since must be at most {LONGEST.days} days ago, and not in the future.")
+            raise ShiftError(f"Since must be at most {LONGEST.days} days ago, and not in the future.")
         return since
     hours = query.get("hours") or str(_USUAL)
     if hours not in {str(offered) for offered in _HOURS}:

@@ -24,8 +24,6 @@ from alerting.windows.input import (
     REPEAT_WORDS,
     Repeat,
     WindowPreset,
-    in_zone,
-    local_time,
     matchers_shown,
     preset_inputs,
     recurrence_shown,
@@ -44,7 +42,7 @@ from opsapi.console.document_forms import DocumentForm, RowPart
 from opsapi.console.earlier import EVENT
 from opsapi.console.forms import DateTimeText, LinesField, folded_boxes
 from opsapi.fields import Among
-from opsapi.time_zones import TIME_ZONES, UTC_NAME
+from opsapi.time_zones import TIME_ZONES, UTC_NAME, in_zone, local_time
 
 _CATEGORIES = [category.value for category in ALERT_CATEGORIES]
 _SELDOM = frozenset(

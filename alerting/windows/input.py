@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime, time, timedelta
 from enum import StrEnum
 from typing import Any
@@ -12,7 +11,7 @@ from alerting.configs.matchers import matched_hosts
 from alerting.windows.recurrence import WEEKDAYS
 from events.types import Category
 from opsapi.clock import typed_time
-from opsapi.time_zones import UTC_NAME
+from opsapi.time_zones import UTC_NAME, in_zone, local_time
 
 _WEEKLY = re.compile(rf"FREQ=WEEKLY(?:;BYDAY=((?:{'|'.join(WEEKDAYS)})(?:,(?:{'|'.join(WEEKDAYS)}))*))?")
 
@@ -80,20 +79,6 @@ def matcher_lines(matchers: Sequence[Mapping[str, str]] | None) -> list[str]:
         f"{matcher['fieldName']} {matcher['operator']} {matcher['value']}" for matcher in inputs["matchers"]
     )
     return [*inputs["hosts"].splitlines(), *others]
-
-
-def in_zone(text: str, zone: str) -> str:
-    """Return a local time as a time with its zone; another text as it is."""
-    with suppress(ValueError):
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            return moment.replace(tzinfo=ZoneInfo(zone)).isoformat()
-    return text
-
-
-def local_time(moment: datetime, zone: str) -> str:
-    """Return a time as people type it in the zone."""
-    return typed_time(moment.astimezone(ZoneInfo(zone)))
 
 
 def zone_for(moments: Iterable[datetime], zone: str) -> str:

@@ -14,7 +14,7 @@ from events.log.store import EventPosition, readable_position, what_is_named
 from events.types import EVENT_TYPES, Category, EventType
 from events.wording import in_words
 from opsapi.api.principal import Operator
-from opsapi.clock import parse_filter_time
+from opsapi.clock import DATE, parse_time
 from opsapi.console.forms import DateTimeText, line_field, themed
 from opsapi.hostnames import name_and_port
 from opsapi.ids import is_id
@@ -55,11 +55,17 @@ _FLEET_TYPES = tuple(name.value for name, spec in EVENT_TYPES.items() if spec.of
 
 
 class FilterDateTime(DateTimeText):
-    """A UTC date-time as in the API, or a date, which means its first or last second."""
+    """A date-time in the zone of the operator, or a date, which means its first or last second."""
 
     def __init__(self, *, end_of_day: bool, **options: Any) -> None:
         super().__init__(required=False, **options)
         self.end_of_day = end_of_day
+
+    def to_python(self, value: Any) -> str:
+        """The text in the format of the API; of a date, its first or last second."""
+        text = (value or "").strip()
+        is_date = DATE.fullmatch(text) is not None
+        return super().to_python(f"{text} {'23:59:59' if self.end_of_day else '00:00'}" if is_date else text)
 
     def clean(self, value: Any) -> Any:
         """The time; None if the field is empty."""
@@ -67,14 +73,14 @@ class FilterDateTime(DateTimeText):
         if not text:
             return None
         try:
-            return parse_filter_time(text, end_of_day=self.end_of_day)
+            return parse_time(text)
         except ValueError:
-            raise ValidationError("Enter a date and time, such as 2026-11-21 07:26:14 (UTC).") from None
+            raise ValidationError("Enter a date and time, such as 2026-11-21 07:26:14.") from None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         """The time as people type it, if it is valid."""
         try:
-            return parse_filter_time(self.to_python(data), end_of_day=self.end_of_day)
+            return parse_time(self.to_python(data))
         except ValueError:
             return data
 
@@ -92,8 +98,8 @@ class EventFilters(forms.Form):
     who = _text("User or API key (username or public key)")
     address = _text("Remote address")
     host = _text("Host (name or name:port)")
-    start = FilterDateTime(label="From (UTC)", end_of_day=False)
-    end = FilterDateTime(label="Until (UTC)", end_of_day=True)
+    start = FilterDateTime(label="From", end_of_day=False)
+    end = FilterDateTime(label="Until", end_of_day=True)
     q = _text("ID of an event, project or alert")
     object = _text("Object (ID of a rule, host, window, team, user or key)")
     last = forms.ChoiceField(choices=[(member.value, member.value) for member in Last], required=False)
@@ -111,6 +117,8 @@ class EventFilters(forms.Form):
         self.suggested = operator.groups()
         for field in self.fields.values():
             themed(field)
+            if isinstance(field, DateTimeText):
+                field.read_in(operator.time_zone)
         self.fields["project"].widget.attrs["list"] = "projects"
 
     @property

@@ -21,8 +21,9 @@ from events.log.models import Event
 from events.log.store import event_number, event_scope
 from events.types import EVENT_TYPES, Category
 from opsapi.api.principal import VisibleScope
+from opsapi.clock import wire_time
 from opsapi.console.admin_urls import list_url
-from opsapi.console.widgets import Cell, Chart
+from opsapi.console.widgets import Chart, ChartHour
 
 HOURS = 24
 """Number of hours shown, including the current hour."""
@@ -129,7 +130,6 @@ def event_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Chart]
     )
 
 
-def _hour(start: datetime) -> Cell:
+def _hour(start: datetime) -> ChartHour:
     end = start + timedelta(hours=1) - timedelta(seconds=1)
-    moments = {"start": f"{start:%Y-%m-%dT%H:%M:%S}", "end": f"{end:%Y-%m-%dT%H:%M:%S}"}
-    return Cell(f"{start:%H:%M}", list_url(Event, **moments))
+    return ChartHour(start, list_url(Event, start=wire_time(start), end=wire_time(end)))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
 from django import forms
@@ -16,8 +16,8 @@ from opsapi.api.documents import InvalidField
 from opsapi.api.errors import ApiError
 from opsapi.api.fields import Text
 from opsapi.api.principal import Operator
-from opsapi.clock import typed_time
 from opsapi.roles import INSTALLATION, Scope
+from opsapi.time_zones import UTC_NAME, in_zone, local_time
 
 CLEAR = ".clear"
 """Suffix of the checkbox that removes a stored secret."""
@@ -33,6 +33,11 @@ class DateTimeText(forms.CharField):
     """
 
     widget = forms.TextInput
+    zone = UTC_NAME
+
+    def read_in(self, zone: str) -> None:
+        """Show and read times in this zone, which the label names."""
+        self.zone, self.label = zone, f"{self.label} ({zone})"
 
     def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
         """An example, and no help that changes the text."""
@@ -41,11 +46,12 @@ class DateTimeText(forms.CharField):
 
     def prepare_value(self, value: Any) -> Any:
         """A time as it is typed."""
-        return typed_time(value.astimezone(UTC)) if isinstance(value, datetime) else value
+        return local_time(value, self.zone) if isinstance(value, datetime) else value
 
     def to_python(self, value: Any) -> str:
-        """The text in the format of the API: with a T."""
-        return _SPACED.sub(r"\1T\2", (super().to_python(value) or "").strip())
+        """The text in the format of the API: with a T, and with the zone unless it is UTC."""
+        text = _SPACED.sub(r"\1T\2", (super().to_python(value) or "").strip())
+        return text if self.zone == UTC_NAME else in_zone(text, self.zone)
 
 
 def folded_boxes() -> forms.CheckboxSelectMultiple:

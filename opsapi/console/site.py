@@ -48,6 +48,7 @@ def overview_context(request: HttpRequest) -> Context:
         "charts": [part for part in parts if isinstance(part, Chart)],
         "summary": ", ".join(f"{panel.unit}: {panel.number}" for panel in panels if panel.is_counted),
         "live": {**live_context(request), "has_own_parts": True},
+        "time_zone": operator.time_zone,
     }
 
 
@@ -94,6 +95,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
             "tabs": navigation.tabs(),
             "crumbs": navigation.crumbs(),
             "chosen_project": chosen_project(request),
+            "time_zone": operator_of(request).time_zone,
         }
 
     def get_sidebar_list(self, request: HttpRequest) -> list[EntryLink]:

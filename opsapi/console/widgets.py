@@ -105,19 +105,29 @@ class Panel:
         return more_words(self.count - len(self.rows), at_least=at_least)
 
 
+@dataclass(frozen=True, slots=True)
+class ChartHour:
+    """An hour of a chart by its start, which may lead to a page."""
+
+    start: datetime
+    url: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     """Numbers over time, as a bar chart and a table.
 
-    A row is a name and a number for each of `series`; None where the number is not known.
+    A row is an hour and a number for each of `series`; None where the number is not known. `hour_format`:
+    how the page shows the hours, as Django writes formats.
     """
 
     name: str
     title: str
     series: Sequence[str]
-    rows: Sequence[tuple[Cell, Sequence[int | None]]]
+    rows: Sequence[tuple[ChartHour, Sequence[int | None]]]
     url: str
     empty: str
+    hour_format: str = "H:i"
 
     @property
     def is_empty(self) -> bool:

@@ -127,3 +127,17 @@ def test_all_of_them_or_none(console: Client, operator: User, project: Project) 
             _selected_action=[alert.id for alert in alerts],
         )
     assert not Alert.objects.exclude(acknowledged_until=None).exists()
+
+
+@pytest.mark.usefixtures("noon")
+def test_a_custom_time_is_read_in_the_zone_of_the_operator(
+    console: Client, operator: User, project: Project
+) -> None:
+    User.objects.filter(id=operator.id).update(time_zone="Europe/Berlin")
+    alert = make_alert(project)
+    url = alert_page(alert, "acknowledge")
+    assert "Custom time (Europe/Berlin)" in console.get(url).content.decode()
+    post(console, url, confirmed="1", until="own", acknowledgedUntil="2099-11-21 15:00")
+    alert.refresh_from_db()
+    assert alert.acknowledged_until
+    assert wire_time(alert.acknowledged_until) == "2099-11-21T14:00:00Z"

@@ -21,7 +21,7 @@ from events.models import Event
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import Actor, ActorKind
-from opsapi.clock import time_words
+from opsapi.clock import parse_time, time_words
 from tests.admin.event_pages import ADA, CSV, KEY, LIST, link, listed, record, rows
 from tests.admin.rows import fill
 from tests.each import each
@@ -119,6 +119,26 @@ def test_a_time_is_in_its_field_as_people_type_it(
     typed: dict[str, str], shown: str, console: Client, project: Project
 ) -> None:
     assert f'value="{shown}"' in console.get(LIST, typed).content.decode()
+
+
+@each(
+    ("name", "typed", "searched", "shown"),
+    [
+        ("start", "2026-07-01 02:00", "2026-07-01T00:00:00Z", "2026-07-01 02:00"),
+        ("start", "2026-07-01", "2026-06-30T22:00:00Z", "2026-07-01 00:00"),
+        ("end", "2026-07-01", "2026-07-01T21:59:59Z", "2026-07-01 23:59:59"),
+        ("end", "2026-07-01T02:00:00Z", "2026-07-01T02:00:00Z", "2026-07-01 04:00"),
+    ],
+)
+def test_times_are_read_and_shown_in_the_zone_of_the_operator(
+    name: str, typed: str, searched: str, shown: str, console: Client
+) -> None:
+    User.objects.update(time_zone="Europe/Berlin")
+    page = console.get(LIST, {name: typed})
+    form = page.context["form"]
+    assert form.cleaned_data[name] == parse_time(searched)
+    assert str(form[name].label).endswith("(Europe/Berlin)")
+    assert f'value="{shown}"' in page.content.decode()
 
 
 @pytest.mark.slow

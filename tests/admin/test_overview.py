@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from html import unescape
+from urllib.parse import unquote
 
 import pytest
 import time_machine
@@ -21,7 +22,7 @@ from automation import panels
 from automation.models import Agent, FleetWatch, StoredDay
 from events.models import Event, Signal
 from opsapi import clock
-from opsapi.clock import time_words
+from opsapi.clock import parse_time, time_words
 from opsapi.first_rows import MOST_COUNTED
 from opsapi.outgoing_proxy import OutgoingProxy
 from opsapi.roles import Role
@@ -310,9 +311,24 @@ class TestWhatIsShown:
         chart = panel(start_page(console), "events")
         headers = re.findall(r'<th scope="col">(.*?)</th>', chart)
         assert headers == ["Hour (UTC)", "Fleet", "Agents and automation", "Backup", "Alerting", "Access"]
-        rows = re.findall(r'<th scope="row"><a href=".*?">(.*?)</a></th>((?:<td>\d+</td>)+)', chart)
+        rows = re.findall(
+            r'<th scope="row"><time .*?><a href=".*?">(.*?)</a></time></th>((?:<td>\d+</td>)+)', chart
+        )
         assert len(rows) == 24
         assert re.findall(r"\d+", rows[-1][1]) == ["1", "0", "0", "0", "0"]
+
+    def test_the_hours_of_the_chart_are_in_the_zone_of_the_operator(
+        self, project: Project, console: Client
+    ) -> None:
+        record_event(project)
+        User.objects.update(time_zone="Asia/Kolkata")
+        chart = panel(start_page(console), "events")
+        assert "Hour (Asia/Kolkata)" in chart
+        hour = re.search(r'title="(\S+) (\d\d:00) UTC"><a href="(.*?)">(\d\d:\d\d)</a>', chart)
+        assert hour
+        start = f"{hour[1]}T{hour[2]}:00Z"
+        assert f"start={start}&" in unescape(unquote(hour[3]))
+        assert hour[4] == f"{parse_time(start) + timedelta(hours=5.5):%H:%M}"
 
 
 class TestRefreshing:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from pytest_django import Settings
+from time_machine import Traveller
 
 from accesslist.models import Project, User
 from alerting.configs.changes import alert_config_delete
@@ -195,7 +196,7 @@ def test_a_wrong_time_is_refused_by_name(query: dict[str, str], console: Client)
     answer = console.get(PAGE, query)
     assert answer.status_code == 400
     [name] = query
-    assert answer.context["fault"].startswith(f"{name} must be")
+    assert answer.context["fault"].lower().startswith(f"{name} must be")
     assert answer.context["report"] is None
 
 
@@ -342,3 +343,15 @@ def test_services_of_other_projects_and_of_incidents_are_not_offered(
         assert service.pk not in page
         assert post(browser, PAGE, service=service.pk).status_code == 404
     assert http_receiver.requests == []
+
+
+def test_the_time_is_typed_and_shown_in_the_zone_of_the_operator(
+    noon: Traveller, console: Client, operator: User
+) -> None:
+    User.objects.filter(id=operator.id).update(time_zone="Europe/Berlin")
+    answer = console.get(PAGE, {"since": "2099-11-21 07:30"})
+    assert wire_time(answer.context["report"].since) == "2099-11-21T06:30:00Z"
+    page = answer.content.decode()
+    assert 'name="since" value="2099-11-21 07:30"' in page
+    assert "Since (Europe/Berlin, at most" in page
+    assert "?since=2099-11-21T06:30:00Z&amp;format=markdown" in page

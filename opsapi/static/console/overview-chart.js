@@ -35,7 +35,12 @@
       onHover: (_, bars, chart) => { chart.canvas.style.cursor = bars.length && table.tBodies[0].querySelector("a") ? "pointer" : ""; },
       plugins: { legend: { position: "bottom", labels: { ...text, boxWidth: 12, usePointStyle: true, pointStyle: "rect" } } },
       scales: {
-        x: { stacked: true, ticks: { ...text, maxRotation: 0, autoSkipPadding: 12 }, grid: { display: false } },
+        x: {
+          stacked: true,
+          title: { display: true, text: table.tHead.rows[0].cells[0].textContent, ...text },
+          ticks: { ...text, maxRotation: 0, autoSkipPadding: 12 },
+          grid: { display: false },
+        },
         y: { stacked: true, beginAtZero: true, ticks: { ...text, precision: 0 }, grid, border: { display: false } },
       },
     };

@@ -17,11 +17,13 @@
   const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440].map((minutes) => minutes * MINUTE);
   const TICKS = canvas.clientWidth < 500 ? 4 : 8;
 
-  // Times in UTC, as everywhere in the console; with the day if there are several days.
+  // Times in the zone of the page; with the day if there are several days.
+  const zone = document.documentElement.dataset.zone || "UTC";
+  const format = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "medium" });
   const clock = (moment, whole) => {
-    const text = new Date(moment).toISOString();
+    const text = format.format(moment);
     const time = whole ? text.slice(11, 19) : text.slice(11, 16);
-    return whole || plot.until - plot.since > DAY ? `${text.slice(5, 10)} ${time}Z` : `${time}Z`;
+    return whole || plot.until - plot.since > DAY ? `${text.slice(5, 10)} ${time}` : time;
   };
   const number = (value) => `${value.toLocaleString("en-US")} ${plot.units}`.trim();
 
@@ -173,6 +175,7 @@
             scale.ticks = ticksOf();
           },
           ticks: { ...axis.ticks, maxRotation: 0, callback: (value) => clock(value) },
+          title: { display: true, text: zone, color: GREY },
         },
         y: {
           ...axis,

@@ -1,12 +1,14 @@
 // The one place that shows times in a zone. The server writes UTC, as in 2026-11-29 09:33:25Z; this shows it in the
 // zone of the account, which the menu behind the name changes, by default the browser's, with UTC as a tooltip. A cookie
 // names the zone of the browser, in which the server reads the times that the operator types.
-// Values of fields, JSON, code and the plot of an alert stay in UTC, and say so. Charts read the zone from the document.
+// JSON and code stay in UTC, and say so. The server writes what is in fields and on axes in the zone of the account.
+// Charts read the zone from the document.
 "use strict";
 
 (() => {
   const COOKIE = "consoleZone";
-  const TIME = /\b(\d{4}-\d\d-\d\d) (\d\d:\d\d(?::\d\d)?)Z/g;
+  // A time, or the span of a maintenance window.
+  const TIME = /\b(\d{4}-\d\d-\d\d) (\d\d:\d\d(?::\d\d)?)(?:Z| to (?:(\d{4}-\d\d-\d\d) )?(\d\d:\d\d) UTC)/g;
   const LEFT_ALONE = "pre, code, script, style, textarea, option, canvas, svg, [contenteditable]";
   const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const choice = document.getElementById("zone");
@@ -29,14 +31,19 @@
     }
   }
 
-  // "2026-11-29 10:33:25 +01:00"; as long as the time in UTC was, with or without seconds.
-  function local(utc, day, clock) {
+  // "2026-11-29 10:33:25 +01:00"; as long as the time in UTC was, with or without seconds; or a span of such times.
+  function local(utc, day, clock, lastDay, lastClock) {
+    if (lastClock) return `${local(utc, day, clock)} to ${local(utc, lastDay ?? day, lastClock)}`;
     const moment = new Date(`${day}T${clock.padEnd(8, ":00")}Z`);
     if (Number.isNaN(moment.getTime())) return utc;
     const part = Object.fromEntries(format.formatToParts(moment).map(({ type, value }) => [type, value]));
     const offset = part.timeZoneName.replace("GMT", "") || "+00:00";
     const time = [part.hour, part.minute, part.second].slice(0, clock.split(":").length).join(":");
     return `${part.year}-${part.month}-${part.day} ${time} ${offset}`;
+  }
+
+  function inUtc(text) {
+    return text.endsWith("Z") ? `${text.slice(0, -1)} UTC` : text;
   }
 
   function showText(node) {
@@ -49,7 +56,7 @@
       if (text === match[0]) continue;
       const element = document.createElement("time");
       element.dateTime = `${match[1]}T${match[2]}Z`;
-      element.title = `${match[0].slice(0, -1)} UTC`;
+      element.title = inUtc(match[0]);
       element.textContent = text;
       pieces.push(node.data.slice(end, match.index), element);
       end = match.index + match[0].length;
@@ -65,9 +72,9 @@
   }
 
   function showTitle(element) {
-    const title = element.title.replace(TIME, (utc, day, clock) => {
-      const text = local(utc, day, clock);
-      return text === utc ? utc : `${text} (${utc.slice(0, -1)} UTC)`;
+    const title = element.title.replace(TIME, (utc, ...place) => {
+      const text = local(utc, ...place);
+      return text === utc ? utc : `${text} (${inUtc(utc)})`;
     });
     if (title !== element.title) element.title = title;
   }

@@ -71,4 +71,10 @@ def test_a_request_gives_changes_keeps_or_takes_it_back(
     ids=str,
 )
 def test_a_preset_is_a_time(preset: AcknowledgementPreset, now: datetime, until: datetime | None) -> None:
-    assert until_of(preset, now) == until
+    assert until_of(preset, now, "UTC") == until
+
+
+def test_tomorrow_is_the_morning_in_the_zone_of_the_operator() -> None:
+    now = datetime(2026, 3, 28, 23, 30, tzinfo=UTC)  # the 29th in Berlin; the clock is set forward
+    until = until_of(AcknowledgementPreset.TOMORROW, now, "Europe/Berlin")
+    assert until == datetime(2026, 3, 30, 7, tzinfo=UTC)

@@ -7,8 +7,6 @@ from alerting.configs.matchers import hosts_matcher
 from alerting.windows.input import (
     Repeat,
     WindowPreset,
-    in_zone,
-    local_time,
     matcher_lines,
     matchers_shown,
     preset_inputs,
@@ -16,6 +14,7 @@ from alerting.windows.input import (
     recurrence_typed,
     zone_for,
 )
+from opsapi.time_zones import in_zone, local_time
 from tests.each import each
 
 ZONE = "Europe/Berlin"
