@@ -50,8 +50,7 @@ from alerting.incidents.tabs import EMPTY_WORDS, TAB_WORDS, AlertTab, TabbedAler
 from alerting.incidents.targets import targets_of
 from alerting.insight.questions import UserQuestion
 from alerting.windows.changes import window_create
-from alerting.windows.console import muted_words
-from alerting.windows.extents import mute_extent
+from alerting.windows.console import window_warnings
 from alerting.windows.forms import WindowFields
 from alerting.windows.resource import WindowDocument
 from alerting.windows.rules import named_target
@@ -188,16 +187,10 @@ def _acknowledge(call: ActionCall) -> ActionOutcome:
 
 
 def _make_window(call: ActionCall) -> ActionOutcome:
-    window_create(group_id=call.row.group_id, values=call.values, actor=call.actor, now=call.now)
-    extent = mute_extent(
-        group_id=call.row.group_id,
-        project=str(call.row.group),
-        categories=call.values["alert_types"],
-        is_narrow=bool(call.values.get("matchers")),
-        not_only=named_target(call.row.facts),
-    )
+    window = window_create(group_id=call.row.group_id, values=call.values, actor=call.actor, now=call.now)
     until = time_words(call.values["end"])
-    return ActionOutcome(message=f"Maintenance window created until {until}.", warnings=[muted_words(extent)])
+    warnings = window_warnings(window, call.now, not_only=named_target(call.row.facts))
+    return ActionOutcome(message=f"Maintenance window created until {until}.", warnings=warnings)
 
 
 def _is_acknowledged(alert: Alert, now: datetime) -> bool:

@@ -1,6 +1,8 @@
 """Maintenance windows in the console."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -14,9 +16,9 @@ from alerting.access import WRITE
 from alerting.incidents.models import Alert
 from alerting.windows.changes import window_change, window_create, window_delete
 from alerting.windows.effects import window_effect
-from alerting.windows.extents import window_extents
+from alerting.windows.extents import unknown_hosts, window_extents
 from alerting.windows.forms import NewWindowForm, WindowForm
-from alerting.windows.input import matcher_lines
+from alerting.windows.input import matcher_lines, only_hosts
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.presentation import STATE_LABELS, STATE_LOOKS
 from alerting.windows.recurrence import recurrence_words
@@ -25,9 +27,10 @@ from alerting.windows.store import in_state
 from opsapi import clock
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import list_url
-from opsapi.console.display import Context, link, project, short
+from opsapi.console.display import Context, cut, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin
+from opsapi.first_rows import more_words
 
 
 def muted_words(extent: MuteExtent) -> str:
@@ -37,6 +40,7 @@ def muted_words(extent: MuteExtent) -> str:
 
 
 Rows = QuerySet[MaintenanceWindow]
+_MOST_UNKNOWN = 5
 
 
 def _create(call: ActionCall) -> ActionOutcome:
@@ -45,7 +49,8 @@ def _create(call: ActionCall) -> ActionOutcome:
         window_create(group_id=values["group_id"], values=window, actor=call.actor, now=call.now)
         for window in values["windows"]
     ]
-    return ActionOutcome(row=windows[0], warnings=[_warning(window) for window in windows])
+    warnings = [words for window in windows for words in window_warnings(window, call.now)]
+    return ActionOutcome(row=windows[0], warnings=warnings)
 
 
 def _change(call: ActionCall) -> ActionOutcome:
@@ -54,11 +59,26 @@ def _change(call: ActionCall) -> ActionOutcome:
         group_id=window.group_id, window_id=window.id, changes=call.values, actor=call.actor, now=call.now
     )
     window.refresh_from_db(fields=MUTING_FIELDS)
-    return ActionOutcome(warnings=[_warning(window)])
+    return ActionOutcome(warnings=window_warnings(window, call.now))
 
 
-def _warning(window: MaintenanceWindow) -> str:
-    return muted_words(window_extents([window])[window.id])
+def window_warnings(window: MaintenanceWindow, now: datetime, *, not_only: str = "") -> list[str]:
+    """What a saved window mutes, and which of its hosts do not exist; or that it is over.
+
+    `not_only`: the target that the window was created for.
+    """
+    if window.rule.state(now) is WindowState.EXPIRED:
+        return ["This window is over, so it mutes nothing."]
+    extent = replace(window_extents([window])[window.id], not_only=not_only)
+    unknown = unknown_hosts(window.group_id, only_hosts(window.matchers))
+    if not unknown:
+        return [muted_words(extent)]
+    shown, more = cut(unknown, _MOST_UNKNOWN)
+    names = ", ".join([*shown, more_words(more)] if more else shown)
+    return [
+        muted_words(extent),
+        f"Not hosts of the project now: {names}. The window mutes them once they are added.",
+    ]
 
 
 class WindowStateFilter(ChoiceFilter):

@@ -1,16 +1,20 @@
 """What maintenance windows mute in their projects, in numbers."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
-from django.db.models import Count, Model
+from django.db.models import CharField, Count, Model, QuerySet, Value
+from django.db.models.functions import Cast, Concat, Lower
 
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert
+from alerting.windows.input import only_hosts
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.rules import MuteCounts, MuteExtent
 from automation.models import Agent, Cluster, Host, ReplicaSet
 from events.types import EVENT_TYPES, Category, EventType
+from opsapi.fields import Among
 
 _TARGETS: Mapping[Category, type[Model]] = {
     Category.HOST: Host,
@@ -35,12 +39,22 @@ def mute_counts(group_ids: Collection[str]) -> dict[str, MuteCounts]:
 
 
 def mute_extent(
-    *, group_id: str, project: str, categories: Collection[str], is_narrow: bool = False, not_only: str = ""
+    *,
+    group_id: str,
+    project: str,
+    categories: Collection[str],
+    is_narrow: bool = False,
+    hosts: Sequence[str] = (),
+    not_only: str = "",
 ) -> MuteExtent:
     """Return the extent of a window for these categories in a project."""
-    counts = mute_counts([group_id])[group_id]
     return MuteExtent(
-        categories=categories, project=project, counts=counts, is_narrow=is_narrow, not_only=not_only
+        categories=categories,
+        project=project,
+        counts=mute_counts([group_id])[group_id],
+        is_narrow=is_narrow,
+        hosts=hosts,
+        not_only=not_only,
     )
 
 
@@ -54,6 +68,20 @@ def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent
             project=str(window.group),
             counts=counts[window.group_id],
             is_narrow=bool(window.matchers),
+            hosts=only_hosts(window.matchers),
         )
         for window in listed
     }
+
+
+def hosts_named(group_id: str, names: Iterable[str]) -> QuerySet[Any]:
+    """Return the hosts of a project with these names, host:port; `name` is their name in lower case."""
+    name = Lower(Concat("hostname", Value(":"), Cast("port", CharField())))
+    hosts: QuerySet[Any] = Host.objects.filter(group_id=group_id).annotate(name=name)
+    return hosts.filter(Among("name", {wanted.lower() for wanted in names}))
+
+
+def unknown_hosts(group_id: str, names: Sequence[str]) -> list[str]:
+    """Return the names that no host of the project has."""
+    known = set(hosts_named(group_id, names).values_list("name", flat=True)) if names else set()
+    return [name for name in names if name.lower() not in known]

@@ -8,8 +8,6 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db.models import CharField, Value
-from django.db.models.functions import Cast, Concat, Lower
 from django.http import QueryDict
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
@@ -18,7 +16,7 @@ from accesslist.forms import InProjectForm, lines
 from accesslist.models import Project
 from alerting.configs.matchers import MatcherField, hosts_matcher, names_matcher
 from alerting.windows.effects import WindowEffect, window_effect
-from alerting.windows.extents import mute_extent
+from alerting.windows.extents import hosts_named, mute_extent
 from alerting.windows.input import (
     PRESET_WORDS,
     REPEAT_WORDS,
@@ -33,7 +31,6 @@ from alerting.windows.input import (
 from alerting.windows.recurrence import MAX_RRULE_LENGTH, WEEKDAYS
 from alerting.windows.resource import WindowChange, WindowDocument
 from alerting.windows.rules import MuteExtent, rule_of_values
-from automation.models import Host
 from events.types import ALERT_CATEGORIES, Category
 from events.wording import in_words
 from opsapi import clock
@@ -41,7 +38,6 @@ from opsapi.api.principal import Operator
 from opsapi.console.document_forms import DocumentForm, RowPart
 from opsapi.console.earlier import EVENT
 from opsapi.console.forms import DateTimeText, LinesField, folded_boxes
-from opsapi.fields import Among
 from opsapi.time_zones import TIME_ZONES, UTC_NAME, in_zone, local_time
 
 _CATEGORIES = [category.value for category in ALERT_CATEGORIES]
@@ -184,14 +180,18 @@ class WindowFields(DocumentForm):
     def extent(self) -> MuteExtent | None:
         """What the window mutes, as far as the form is filled in; None without a project or types."""
         group, chosen = self.muted_project(), self["alertTypeNames"].value() or []
-        categories = [name for name in _CATEGORIES if name in chosen]
+        categories, hosts = (
+            [name for name in _CATEGORIES if name in chosen],
+            lines(self["hosts"].value() or ""),
+        )
         if group is None or not categories:
             return None
         return mute_extent(
             group_id=group.id,
             project=str(group),
             categories=categories,
-            is_narrow=bool(self["hosts"].value()) or self.has_rows("matchers"),
+            is_narrow=bool(hosts) or self.has_rows("matchers"),
+            hosts=[] if self.has_rows("matchers") else hosts,
             not_only=self.muted_target(),
         )
 
@@ -256,16 +256,28 @@ class NewWindowForm(WindowFields, InProjectForm):
         if self.preset in {preset.value for preset in WindowPreset}:
             initial = preset_inputs(WindowPreset(self.preset), clock.now(), operator.time_zone) | initial
         super().__init__(*args, operator=operator, **{**options, "initial": initial})
+        if self.is_bound:
+            self._given = self._typed()
         # The URL lists several as `HOST,REPLICA_SET`.
         names = self.initial.get("alertTypeNames", [])
         self.initial["alertTypeNames"] = names.split(",") if isinstance(names, str) else names
 
+    def _typed(self) -> dict[str, str]:
+        """What was typed besides the time, as the URL of the page says it."""
+        texts = {name: self[name].value() for name in ("group", "alertTypeNames", "hosts", "description")}
+        return {
+            name: ",".join(text) if isinstance(text, list) else text for name, text in texts.items() if text
+        }
+
     @property
     def presets(self) -> list[tuple[str, str, bool]]:
-        """The links above the form, which keep what the URL of the page says besides the time.
+        """The links above the form, which keep what the URL of the page says, or was typed, besides the time.
 
-        Each is its URL, its words, and whether it filled in the form.
+        Each is its URL, its words, and whether it filled in the form. There are none while they would lose
+        matchers.
         """
+        if self.is_bound and self.has_rows("matchers"):
+            return []
         return [
             (f"?{urlencode({**self._given, 'preset': preset.value})}", words, preset.value == self.preset)
             for preset, words in PRESET_WORDS.items()
@@ -296,10 +308,8 @@ class NewWindowForm(WindowFields, InProjectForm):
 
     def _set_names(self) -> list[str]:
         """The replica sets of the hosts of the form."""
-        wanted = {name.lower() for name in lines(self.cleaned_data["hosts"])}
-        hosts = Host.objects.filter(group=self.cleaned_data["group"]).exclude(replica_set=None)
-        named = hosts.annotate(name=Lower(Concat("hostname", Value(":"), Cast("port", CharField()))))
-        names = named.filter(Among("name", wanted)).values_list("replica_set__name", flat=True)
+        hosts = hosts_named(self.cleaned_data["group"].id, lines(self.cleaned_data["hosts"]))
+        names = hosts.exclude(replica_set=None).values_list("replica_set__name", flat=True)
         return sorted(set(names))
 
     @property

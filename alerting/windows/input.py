@@ -72,6 +72,12 @@ def matchers_shown(matchers: Sequence[Mapping[str, str]] | None) -> dict[str, An
     return {"hosts": "\n".join(hosts), "matchers": stored[1:] if hosts else stored}
 
 
+def only_hosts(matchers: Sequence[Mapping[str, str]] | None) -> list[str]:
+    """Return the hosts, if the matchers only name hosts."""
+    inputs = matchers_shown(matchers)
+    return [] if inputs["matchers"] else inputs["hosts"].splitlines()
+
+
 def matcher_lines(matchers: Sequence[Mapping[str, str]] | None) -> list[str]:
     """Return the hosts and the other matchers in words."""
     inputs = matchers_shown(matchers)

@@ -210,18 +210,23 @@ class MuteCounts:
     open_alerts: Mapping[Category, int] = field(default_factory=dict)
 
 
+_MOST_HOSTS: Final = 3
+"""The most hosts that a sentence names."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MuteExtent:
     """What a window mutes in a project.
 
-    `is_narrow`: only targets that its matchers match, which are not counted here. `not_only`: the target that
-    a window without matchers was created for.
+    `is_narrow`: only targets that its matchers match, which are not counted here; `hosts` are their names if
+    the matchers only name hosts. `not_only`: the target that a window without matchers was created for.
     """
 
     categories: Collection[str]
     project: str
     counts: MuteCounts
     is_narrow: bool = False
+    hosts: Sequence[str] = ()
     not_only: str = ""
 
     @property
@@ -230,7 +235,7 @@ class MuteExtent:
         chosen = [category for category in ALERT_CATEGORIES if category.value in self.categories]
         if self.is_narrow:
             names = _listed([inner_words(category) for category in chosen])
-            return f"{names} alerts of targets that match all its matchers"
+            return f"{names} alerts of {self._hosts() or 'targets that match all its matchers'}"
         return _listed(
             [f"all {inner_words(category)} alerts{self._of_targets(category)}" for category in chosen]
         )
@@ -250,6 +255,11 @@ class MuteExtent:
     def open_words(self) -> str:
         """For example: 2 open alerts."""
         return counted_words(self.open_count, "open alert")
+
+    def _hosts(self) -> str:
+        """For example: db1:27017, db2:27017 and 5 more hosts."""
+        more = len(self.hosts) - _MOST_HOSTS
+        return _listed([*self.hosts[:_MOST_HOSTS], *([counted_words(more, "more host")] if more > 0 else [])])
 
     def _of_targets(self, category: Category) -> str:
         if category not in NOUNS:

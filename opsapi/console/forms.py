@@ -16,6 +16,7 @@ from opsapi.api.documents import InvalidField
 from opsapi.api.errors import ApiError
 from opsapi.api.fields import Text
 from opsapi.api.principal import Operator
+from opsapi.clock import parse_time
 from opsapi.roles import INSTALLATION, Scope
 from opsapi.time_zones import UTC_NAME, in_zone, local_time
 
@@ -23,6 +24,8 @@ CLEAR = ".clear"
 """Suffix of the checkbox that removes a stored secret."""
 
 
+TYPED_TIME = "2026-11-29 02:00"
+"""An example of a time as people type it."""
 _SPACED = re.compile(r"(\d{4}-\d{2}-\d{2}) +(\d{2}:\d{2})", re.ASCII)
 
 
@@ -41,7 +44,7 @@ class DateTimeText(forms.CharField):
 
     def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
         """An example, and no help that changes the text."""
-        example = {"placeholder": "2026-11-29 02:00", "autocomplete": "off", **VERBATIM}
+        example = {"placeholder": TYPED_TIME, "autocomplete": "off", **VERBATIM}
         return {**super().widget_attrs(widget), **example}
 
     def prepare_value(self, value: Any) -> Any:
@@ -52,6 +55,16 @@ class DateTimeText(forms.CharField):
         """The text in the format of the API: with a T, and with the zone unless it is UTC."""
         text = _SPACED.sub(r"\1T\2", (super().to_python(value) or "").strip())
         return text if self.zone == UTC_NAME else in_zone(text, self.zone)
+
+    def clean(self, value: Any) -> Any:
+        """The text, if it is a date and time; empty without input."""
+        text = super().clean(value)
+        try:
+            if text:
+                parse_time(text)
+        except ValueError:
+            raise ValidationError(f"Enter a date and time, such as {TYPED_TIME}.") from None
+        return text
 
 
 def folded_boxes() -> forms.CheckboxSelectMultiple:
@@ -158,6 +171,8 @@ def fault_sentence(about: str, message: str, allowed: Sequence[str]) -> str:
     return f"{sentence} Allowed: {', '.join(allowed)}." if allowed else sentence
 
 
+_FIELD_NAME = re.compile(r"\b[a-z]+[A-Z][A-Za-z]*\b")
+"""A name of a field of the API that is no word."""
 _LAST_STEP = re.compile(r"(\.[^.\[\]]*|\[[0-9]*\])$")
 T = TypeVar("T")
 
@@ -250,9 +265,16 @@ class OpenForm(forms.Form):
         for fault in bad:
             name = self.field_of(fault["field"])
             about = self.part_at(name, fault["field"]) if name else fault["field"]
-            self.add_fault(name, fault_sentence(about, fault["message"], fault.get("allowed", ())))
+            message = self.in_labels(fault["message"])
+            self.add_fault(name, fault_sentence(about, message, fault.get("allowed", ())))
         if not bad:
             self.add_error(None, refusal.document()["detail"])
+
+    def in_labels(self, message: str) -> str:
+        """A message of the API, with the labels of the form instead of the names of its fields."""
+        return _FIELD_NAME.sub(
+            lambda name: f"“{self.fields[name[0]].label}”" if name[0] in self.fields else name[0], message
+        )
 
     def add_fault(self, name: str | None, sentence: str) -> None:
         """Show a fault next to the field of this name."""

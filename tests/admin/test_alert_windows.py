@@ -50,9 +50,9 @@ def test_a_window_is_created_in_its_project(console: Client, operator: User, pro
 @each(
     ("changes", "message"),
     [
-        ({"endDate": "2020-01-01T00:00"}, "Must be later than startDate"),
+        ({"endDate": "2020-01-01T00:00"}, "Must be later than “Start”"),
         ({"startDate": ""}, "This field is required"),
-        ({"startDate": "now"}, "Must be an ISO 8601 date-time"),
+        ({"startDate": "now"}, "such as 2026-11-29 02:00."),
         ({"alertTypeNames": []}, "This field is required"),
         ({"alertTypeNames": ["WEATHER"]}, "not one of the available choices"),
         ({"description": "x" * 1001}, "Must have 1 to 1000 characters"),

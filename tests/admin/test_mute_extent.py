@@ -116,7 +116,7 @@ def test_a_window_that_was_narrowed_to_hosts_is_not_said_to_mute_all(
     changes = {"alertTypeNames": ["HOST"], "hosts": "db1.example.com:27017"}
     answer = confirm(console, action_url(window, "change"), **typed(project, **changes))
     notices = [str(message) for message in get_messages(answer.wsgi_request)]
-    assert "alerts of targets that match all its matchers" in " ".join(notices)
+    assert "host alerts of db1.example.com:27017 in" in " ".join(notices)
 
 
 @each(
@@ -193,3 +193,32 @@ def test_a_window_without_description_is_called_by_what_it_mutes_and_when(
     page = shown(console, page_of(window))
     assert window.id not in page.partition("</title>")[0]
     assert f"{window.start:%Y-%m-%d %H:%M} to" in page.partition("</title>")[0]
+
+
+def notices_of(answer: Any) -> str:
+    """The messages after a form was sent."""
+    return " ".join(str(message) for message in get_messages(answer.wsgi_request))
+
+
+def test_hosts_that_do_not_exist_are_named_when_the_window_is_saved(
+    console: Client, operator: User, project: Project
+) -> None:
+    known, unknown = "db1.example.com:27017", [f"db{number}.example:1" for number in range(7)]
+    make_host(project, "db1.example.com")
+    values = typed(project, alertTypeNames=["HOST"], hosts="\n".join([known, *unknown]))
+    made = confirm(console, ADD, **values)
+    said = notices_of(made)
+    shown(console, made["Location"])
+    assert f"Not hosts of the project now: {', '.join(unknown[:5])}, … and 2 more." in said
+    assert "and 5 more hosts in" in said
+    values = typed(project, alertTypeNames=["HOST"], hosts=known)
+    assert "Not hosts" not in notices_of(confirm(console, ADD, **values))
+
+
+def test_a_window_that_is_over_is_not_said_to_mute_anything(
+    console: Client, operator: User, project: Project
+) -> None:
+    values = typed(project, startDate="2020-01-01 02:00", endDate="2020-01-01 04:00")
+    said = notices_of(confirm(console, ADD, **values))
+    assert "This window is over, so it mutes nothing." in said
+    assert "This window mutes" not in said

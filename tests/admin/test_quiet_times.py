@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode
 
 import pytest
 import time_machine
@@ -20,6 +20,7 @@ from tests.admin.operators import browser_with, page_of
 from tests.admin.reading import shown
 from tests.admin.test_windows import ADD, make_window
 from tests.admin.typed import typed_in
+from tests.admin.writing import confirm
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.automation import host_report, ingest, make_host
@@ -189,3 +190,17 @@ def test_a_window_that_occurs_once_is_changed_in_the_zone_of_the_operator(
     User.objects.filter(pk=operator.pk).update(time_zone="Asia/Tokyo")
     form = typed_in(shown(console, f"{page_of(window).removesuffix('change/')}do/change/"))
     assert (form["startDate"], form["timeZone"]) == (["2026-11-25 21:00"], ["Asia/Tokyo"])
+
+
+def test_the_presets_stay_after_an_error_and_keep_what_was_typed(console: Client, project: Project) -> None:
+    typed = {"group": project.id, "alertTypeNames": ["HOST", "AGENT"], "hosts": "db1:1", "startDate": "soon"}
+    page = confirm(console, ADD, **typed)
+    (link, *_) = page.context["form"].presets
+    assert {"group": [project.id], "alertTypeNames": ["HOST,AGENT"], "hosts": ["db1:1"]}.items() <= parse_qs(
+        link[0].removeprefix("?")
+    ).items()
+    assert "Fill in:" in page.content.decode()
+    kept = console.get(f"{ADD}{link[0]}").context["form"]
+    assert (kept["hosts"].value(), kept["alertTypeNames"].value()) == ("db1:1", ["HOST", "AGENT"])
+    matcher = {"matchers[0].fieldName": "LABEL", "matchers[0].operator": "EQUALS", "matchers[0].value": "a=b"}
+    assert not confirm(console, ADD, **typed, **matcher).context["form"].presets

@@ -94,8 +94,8 @@ def test_a_window_is_created(console: Client, operator: User, project: Project) 
     [
         ({"group": ""}, "This field is required."),
         ({"group": "nothing"}, "Select a valid choice"),
-        ({"startDate": "yesterday"}, "ISO 8601"),
-        ({"endDate": "2099-11-21T22:00:05"}, "Must be later than startDate"),
+        ({"startDate": "yesterday"}, "such as 2026-11-29 02:00."),
+        ({"endDate": "2099-11-21T22:00:05"}, "Must be later than “Start”"),
         ({"alertTypeNames": []}, "This field is required."),
         ({"alertTypeNames": ["HOSTS"]}, "Select a valid choice"),
         ({"description": "x" * 1001}, "Must have 1 to 1000 characters"),
@@ -180,7 +180,7 @@ def test_a_change_that_ends_before_it_begins_is_reported(
     form = typed_in(console.get(url).content.decode())
     with leaves_events(operator):
         answer = post(console, url, **form | {"endDate": ["1999-01-01T00:00:00"]})
-    assert "Must be later than startDate" in answer.content.decode()
+    assert "Must be later than “Start”" in answer.content.decode()
     assert MaintenanceWindow.objects.get().end == window.end
 
 
