@@ -1,11 +1,14 @@
 """The form that changes an automation configuration: it shows the plan before it publishes."""
 
 import hashlib
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Final
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.utils.functional import cached_property
+from django.utils.text import capfirst
 
 from automation.access import WRITE_CONFIG
 from automation.desired_state.changes import automation_config_publish, masked_text
@@ -22,6 +25,10 @@ LONGEST_EDITED: Final = 200_000
 """Characters of a document that a page can edit."""
 NOT_SEEN = "Read what the agents would do, below. Then publish."
 TOO_LONG = "This configuration is too long to edit here. Publish it with the API."
+
+_LINE: Final = re.compile(r"at line (\d+)")
+_MOST_SHOWN: Final = 100
+"""Characters of a line that a fault shows."""
 
 
 class DraftForm(ConsoleForm):
@@ -114,6 +121,7 @@ class EditForm(DraftForm):
         label="Configuration",
         max_length=LONGEST_EDITED,
         help_text="JSON. Secrets are shown as ******, which keeps them. The version must stay as it is.",
+        strip=False,  # the lines of a fault are counted from the first that was typed
         widget=forms.Textarea({**VERBATIM, "class": "draft-document"}),
     )
 
@@ -127,6 +135,18 @@ class EditForm(DraftForm):
         except ApiError as refusal:
             return {"document": str(refusal.document()["detail"])}
         return {"document": text if len(text) <= LONGEST_EDITED else TOO_LONG}
+
+    def clean_document(self) -> str:
+        """The text, if it is a JSON object; a fault has the text of its line."""
+        text = str(self.cleaned_data["document"])
+        try:
+            read_sent(text)
+        except ApiError as refusal:
+            reason = str(refusal.parameters[0])
+            place = _LINE.search(reason)
+            line = text.split("\n")[int(place[1]) - 1].strip()[:_MOST_SHOWN] if place else ""
+            raise ValidationError(f"{capfirst(reason)}{f': {line}' if line else '.'}") from None
+        return text
 
     @property
     def group_id(self) -> str:

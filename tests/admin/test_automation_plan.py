@@ -223,13 +223,28 @@ def test_a_preview_publishes_nothing_even_if_its_plan_was_shown(
     assert newest(project) == revision
 
 
-@each("text", ["{", "[]", '{"version": 7}'])
-def test_a_wrong_draft_is_refused_in_words(
-    console: Client, operator: User, project: Project, text: str
+@each(
+    ("text", "fault"),
+    [
+        ("{", "Invalid JSON at line 1, column 2: {"),
+        ('\r\n{"a": 1,\r\n "b": 2,,\r\n}', 'Invalid JSON at line 3, column 9: "b": 2,,'),
+        ("[]", "It must be a JSON object."),
+        ('{"a": 1, "a": 2}', "The key 'a' is given twice."),
+    ],
+)
+def test_a_draft_that_is_no_json_is_refused_next_to_its_field(
+    console: Client, project: Project, text: str, fault: str
 ) -> None:
+    answer = edit(console, publish(project, 0), text)
+    form = answer.context["form"]
+    assert (form.errors["document"], form.plan) == ([fault], None)
+    assert "errorlist" in answer.text or "text-red" in answer.text
+
+
+def test_a_wrong_draft_is_refused_in_words(console: Client, operator: User, project: Project) -> None:
     revision = publish(project, 0)
     with leaves_events(operator):
-        answer = edit(console, revision, text)
+        answer = edit(console, revision, '{"version": 7}')
     assert (answer.status_code, "This version cannot be published" in answer.text) == (200, True)
     assert answer.context["form"].shown_digest == ""
 
