@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.apps import AppConfig
 
 from automation.agents.rules import Detection, detection_words
+from automation.metrics import recorded_metric
 from automation.quantities import recorded_quantity
 
 
@@ -29,6 +30,7 @@ class AutomationConfig(AppConfig):
         self.project_notices = [limit_notices]
         self.detection_now = detection_now
         self.quantity_words = [recorded_quantity]
+        self.metric_words = [recorded_metric]
 
     @property
     def readiness(self) -> dict[str, object]:

@@ -544,6 +544,11 @@ def allowed_units(metric: Metric) -> tuple[Unit, ...]:
     return units_of(family_of(base_unit(metric)))
 
 
+def recorded_metric(name: str) -> str:
+    """The words for a metric that an event names; the name, if another build recorded it."""
+    return Metric(name).spec.words if name in set(Metric) else name
+
+
 def metrics_with(word: str) -> list[str]:
     """The metrics whose name, in the API or in words, contains the word, in any case."""
     wanted = word.casefold()

@@ -12,6 +12,7 @@ from typing import Any
 
 from events.choices import DiffStatus, DiffType
 from events.wording import in_words
+from opsapi.ids import is_id
 from opsapi.wire_json import JsonObject
 
 Document = Mapping[str, Any]
@@ -112,14 +113,28 @@ _SUMMARIZED_CHARACTERS = 40
 def change_summary(diffs: Iterable[Mapping[str, Any]], quantity_words: QuantityWords | None = None) -> str:
     """Return the first changed leaves of modified resources in a line: `Threshold: 12 GB → 14 GB`.
 
-    A long value is cut. Resources that were added or removed have no summary: the event says so itself.
+    A long value is cut. Resources that were added or removed have no summary: the event says so itself. Of
+    several resources, each with a name has it before its leaves.
     """
-    modified = (diff for diff in diffs if diff["status"] == DiffStatus.MODIFIED.value)
+    modified = [diff for diff in diffs if diff["status"] == DiffStatus.MODIFIED.value]
     leaves = _Leaves(quantity_words)
-    rows = (row for diff in modified for param in diff["params"] for row in leaves.of_param(param))
+    rows = (
+        (_named(diff) if len(modified) > 1 else "", row)
+        for diff in modified
+        for param in diff["params"]
+        for row in leaves.of_param(param)
+    )
     first = list(islice(rows, MOST_SUMMARIZED + 1))
-    words = [f"{row.field}: {_short(row.before)} → {_short(row.after)}" for row in first[:MOST_SUMMARIZED]]
+    words = [
+        f"{name}{row.field}: {_short(row.before)} → {_short(row.after)}"
+        for name, row in first[:MOST_SUMMARIZED]
+    ]
     return "; ".join([*words, *("…" for _ in first[MOST_SUMMARIZED:])])
+
+
+def _named(diff: Mapping[str, Any]) -> str:
+    """The name of the resource, before its change; empty for an ID."""
+    return "" if is_id(diff["id"]) else f"{diff['id']}, "
 
 
 def _short(side: Side | None) -> str:

@@ -1,6 +1,6 @@
 """Events in words, for the console and files. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from opsapi.hostnames import host_and_port
@@ -84,16 +84,21 @@ def acted_by_key(details: Mapping[str, Any]) -> bool:
     return "publicKey" in details
 
 
-def about(details: Mapping[str, Any]) -> str:
+MetricWords = Callable[[str], str]
+"""Returns the words for the name of a metric."""
+
+
+def about(details: Mapping[str, Any], metric_words: MetricWords = str) -> str:
     """The resources of the event in a few names; empty if it names none."""
-    return ", ".join(_about(details))
+    return ", ".join(_about(details, metric_words))
 
 
-def _about(details: Mapping[str, Any]) -> Iterator[str]:
+def _about(details: Mapping[str, Any], metric_words: MetricWords) -> Iterator[str]:
     for name in _ABOUT:
         if name in details:
             port = details.get("port") if name == "hostname" else None
-            yield host_and_port(str(details[name]), port)
+            value = str(details[name])
+            yield metric_words(value) if name == "metricName" else host_and_port(value, port)
 
 
 def target_of(facts: Mapping[str, Any]) -> str | None:

@@ -25,8 +25,9 @@ from events.log.models import Event
 from events.log.reverting import is_change
 from events.log.search import LOOKED_BACK, Direction, SearchPage, search_page
 from events.log.store import event_scope
+from events.log.subjects import subjects
 from events.types import EventType
-from events.wording import about, acted_by_key, acting, in_words
+from events.wording import acted_by_key, acting, in_words
 from opsapi import clock
 from opsapi.api.principal import Operator, VisibleScope
 from opsapi.apps import contributions
@@ -110,8 +111,8 @@ def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -
             "event_type": event.event_type,
             "words": in_words(event.event_type),
             "change": change_summary(event.diffs, quantity_words),
-            "about": about(event.details),
-            "about_url": hosts.get(event.details.get("hostId", "")),
+            "about": subject.text,
+            "about_url": hosts.get(event.details.get("hostId", "")) or subject.url,
             "who": acting(event.details),
             "who_url": users.get(event.details.get("username", "")),
             "by_key": acted_by_key(event.details),
@@ -120,7 +121,7 @@ def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -
             "project": names.get(event.group_id or "", event.group_id),
             "project_url": projects.get(event.group_id or "", ""),
         }
-        for event in listed
+        for event, subject in zip(listed, subjects(listed, operator.visible_scope(), site), strict=True)
     ]
 
 
@@ -338,7 +339,7 @@ class EventAdmin(ConsoleAdmin):
             "title": in_words(row.event_type),
             "subtitle": None,
             "event": row,
-            "about": about(row.details),
+            "about": subjects([row], operator_of(request).visible_scope(), self.admin_site)[0].text,
             "who": acting(row.details),
             "who_url": self._who_url(request, row),
             "address": row.details.get("remoteAddress"),

@@ -3,6 +3,7 @@
 from django.db import models
 
 from accesslist.models import Project
+from integrations.types import INTEGRATION_TYPES
 from opsapi.fields import EncryptedField, PrimaryIdField
 
 
@@ -32,4 +33,4 @@ class Integration(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.type} ({self.group_id})"
+        return INTEGRATION_TYPES[self.type].label

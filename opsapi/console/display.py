@@ -149,16 +149,26 @@ def url_seen(site: AdminSite, visible_scope: VisibleScope, row: Model | None) ->
 def urls_seen(
     site: AdminSite, visible_scope: VisibleScope, label: str, field: str, values: Iterable[str | None]
 ) -> dict[str, str]:
-    """Return the page of each visible row of a model, by the value of `field`, with at most one query.
+    """Return the page of each visible row of a model, by the value of `field`, as `rows_seen`."""
+    rows = rows_seen(site, visible_scope, label, field, values)
+    return {getattr(row, field): page_url(row) for row in rows}
+
+
+def rows_seen(
+    site: AdminSite, visible_scope: VisibleScope, label: str, field: str, values: Iterable[str | None]
+) -> Iterable[Any]:
+    """Return the visible rows of a model with one of the values in `field`, with at most one query.
 
     `label` names the model, such as `accesslist.user`.
     """
     wanted, model = {value for value in values if value}, apps.get_model(label)
     pages: Any = site._registry.get(model)
     if not wanted or pages is None:
-        return {}
-    rows = pages.visible(model._default_manager.filter(**{f"{field}__in": wanted}), visible_scope)
-    return {getattr(row, field): page_url(row) for row in rows}
+        return ()
+    rows: Iterable[Any] = pages.visible(
+        model._default_manager.filter(**{f"{field}__in": wanted}), visible_scope
+    )
+    return rows
 
 
 @dataclass(frozen=True)

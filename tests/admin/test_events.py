@@ -9,6 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from accesslist.kiosks.changes import kiosk_create
 from accesslist.models import Project, User
 from alerting.models import Alert, AlertConfig
 from automation.models import Host
@@ -19,13 +20,19 @@ from events.log import search as searching
 from events.log.changes import event_record
 from events.models import Event
 from events.types import EventType
+from integrations.credentials.changes import integration_create
+from integrations.models import Integration
+from integrations.types import INTEGRATION_TYPES
 from opsapi import clock
-from opsapi.api.principal import Actor, ActorKind
+from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from opsapi.clock import parse_time, time_words
+from opsapi.console.admin_urls import page_url
+from opsapi.roles import Scope
 from tests.admin.event_pages import ADA, CSV, KEY, LIST, link, listed, record, rows
 from tests.admin.rows import fill
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import EMAIL, make_config
 
 pytestmark = pytest.mark.django_db
 
@@ -283,3 +290,49 @@ def test_a_modified_object_says_its_first_fields_in_the_list(console: Client, pr
     page = console.get(LIST).content.decode()
     assert "Name: a → x; B: 1 → 3; …" in page
     assert "later" not in page
+
+
+def abouts(console: Client) -> dict[str, str]:
+    """What each listed event is about, by type."""
+    return {event["event_type"]: event["about"] for event in console.get(LIST).context["events"]}
+
+
+def test_events_name_the_rows_and_documents_that_they_are_about(
+    console: Client, operator: User, project: Project
+) -> None:
+    actor = Actor(ActorKind.USER, operator.id, operator.username, True, "192.0.2.1")
+    now = clock.now()
+    config = make_config(project, name="Cache", notifications=[EMAIL])
+    details = EventFacts(alert_config_id=config.id)
+    tested = EventType.ALERT_CONFIG_TESTED_AUDIT
+    event_record(event_type=tested, actor=actor, now=now, group_id=project.id, facts=details)
+    values = {"teamChatWebhookUrl": "https://chat.example.com/hook"}
+    integration_create(
+        group_id=project.id, integration_type="TEAM_CHAT_SERVICE", values=values, actor=actor, now=now
+    )
+    here = Scope(group_id=project.id, org_id=project.org_id)
+    kiosk_create(here=here, desc="wall", lasts=timedelta(days=1), actor=actor, now=now)
+    about = abouts(console)
+    assert about[tested] == str(config)
+    assert page_url(config) in console.get(LIST).content.decode()
+    label = INTEGRATION_TYPES["TEAM_CHAT_SERVICE"].label
+    assert about[EventType.INTEGRATION_ADDED_AUDIT] == label
+    assert about[EventType.KIOSK_CREATED_AUDIT] == "wall"
+    Integration.objects.all().delete()
+    config.delete()
+    about = abouts(console)
+    assert about[EventType.INTEGRATION_ADDED_AUDIT] == "Team chat service"
+    assert about[tested] == ""
+
+
+def test_a_metric_is_named_in_words(console: Client, operator: User, project: Project) -> None:
+    facts = EventFacts(metric_name="OPLOG_SLAVE_LAG_MASTER_TIME", hostname="db1", port=1)
+    event_record(
+        event_type=EventType.OUTSIDE_METRIC_THRESHOLD,
+        actor=SYSTEM,
+        now=clock.now(),
+        group_id=project.id,
+        facts=facts,
+    )
+    (event,) = console.get(LIST).context["events"]
+    assert event["about"] == "db1:1, Replication lag"

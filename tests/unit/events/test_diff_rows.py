@@ -11,11 +11,14 @@ from events.diffs import (
     DiffRow,
     QuantityWords,
     Side,
+    change_summary,
     changed_resources,
     diff,
     document_of,
     side,
 )
+from opsapi.ids import new_id
+from opsapi.wire_json import JsonObject
 from tests.each import each
 
 
@@ -155,3 +158,15 @@ def test_what_would_read_as_something_else_is_left_as_it_is(value: str) -> None:
 
 def test_no_changes_are_no_rows() -> None:
     assert changed_resources([]) == []
+
+
+def test_a_summary_of_several_resources_names_those_that_have_a_name() -> None:
+    def upgraded(name: str) -> JsonObject:
+        (changed,) = diff(DiffType.PROCESS, name, old={"version": "8.0.4"}, new={"version": "8.0.5"})
+        return changed
+
+    assert change_summary([upgraded("a_1")]) == "version: 8.0.4 → 8.0.5"
+    both = "a_1, version: 8.0.4 → 8.0.5; a_2, version: 8.0.4 → 8.0.5"
+    assert change_summary([upgraded("a_1"), upgraded("a_2")]) == both
+    two_ids = [upgraded(new_id()), upgraded(new_id())]
+    assert change_summary(two_ids) == "version: 8.0.4 → 8.0.5; version: 8.0.4 → 8.0.5"
