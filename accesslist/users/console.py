@@ -245,7 +245,7 @@ class UserAdmin(WithRoles):
         if obj is not None and not _administers(request, obj):
             fields = [name for name in fields if name not in _CONTACTS]
         return (
-            [*fields, "last_login", "second_factor", "password_given"]
+            [*fields, "last_login", "second_factor", "password_state"]
             if _sees_guard(request, obj)
             else fields
         )
@@ -254,6 +254,13 @@ class UserAdmin(WithRoles):
     def second_factor(self, user: User) -> bool:
         """Whether the user must enter a code of a second factor."""
         return has_second_factor(user.id)
+
+    @admin.display(description="password")
+    def password_state(self, user: User) -> str:
+        """Whether the user must change the password."""
+        if user.password_given:
+            return "Somebody else set it. The user must change the password after the next log-in."
+        return "The user chose it."
 
     def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Users of the operator's organizations."""

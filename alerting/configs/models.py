@@ -11,7 +11,7 @@ from django.db.models import Q
 from accesslist.models import Project
 from alerting.configs.choices import GROUP_WAIT_SEC, Grouping, SetupMarkName
 from alerting.configs.rules import threshold_of
-from alerting.configs.wording import config_title
+from alerting.configs.wording import config_title, named_condition
 from alerting.severities import SEVERITY_CHOICES
 from events.types import Severity, severity_of
 from opsapi.fields import EncryptedField, IdField, PrimaryIdField
@@ -109,7 +109,7 @@ class AlertConfig(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.condition}" if self.name else self.condition
+        return named_condition(self.name, self.condition)
 
     @property
     def condition(self) -> str:

@@ -57,8 +57,12 @@ def condition_words(config: ConfigView, *, with_matchers: bool = True) -> str:
 
 def config_words(config: ConfigView, *, with_matchers: bool = True) -> str:
     """The name and the condition: `Too busy: Connections above 900, where HOSTNAME starts with “db”`."""
-    words = condition_words(config, with_matchers=with_matchers)
-    return f"{config.name}: {words}" if config.name else words
+    return named_condition(config.name, condition_words(config, with_matchers=with_matchers))
+
+
+def named_condition(name: str | None, condition: str) -> str:
+    """The name and the condition, unless the condition begins with the name."""
+    return f"{name}: {condition}" if name and not f"{condition}, ".startswith(f"{name}, ") else condition
 
 
 def config_title(event_type: str, threshold: Threshold | None) -> str:

@@ -17,7 +17,7 @@ from alerting.configs.address_links import address_links
 from alerting.configs.notification_types import NOTIFICATION_TYPES, recipient_words
 from alerting.destinations.models import Destination
 from alerting.destinations.store import waiting_for
-from alerting.engine.choices import NotificationStatus
+from alerting.engine.choices import KIND_WORDS, NotificationStatus
 from alerting.engine.models import EvaluationTurn, Notification, NotificationAttempt, WorkerHeartbeat
 from alerting.engine.notification_log import (
     Origin,
@@ -47,7 +47,7 @@ from opsapi.console.display import (
     link,
     moment,
     project,
-    project_id,
+    rows_seen,
     short,
     short_field,
     url_seen,
@@ -92,16 +92,6 @@ def notification_badge(
 def worker_badge(worker: WorkerHeartbeat, now: datetime) -> tuple[str, Tone]:
     """Whether the worker was seen in the last minute, in words."""
     return ("running", Tone.GOOD) if is_running(worker, now) else ("stopped", Tone.WARNING)
-
-
-_KINDS: Mapping[MessageKind, str] = {
-    MessageKind.OPEN: "opened",
-    MessageKind.UPDATE: "still open",
-    MessageKind.ACKNOWLEDGE: "acknowledged",
-    MessageKind.CLOSE: "closed",
-    MessageKind.CANCEL: "cancelled",
-    MessageKind.INFORM: "recorded",
-}
 
 
 RESEND = Action(
@@ -204,7 +194,7 @@ class NotificationAdmin(ConsoleAdmin):
         "attempts",
         "tries",
         "first_attempt",
-        "lease_until",
+        "being_sent",
         "delivered",
         "latency_ms",
         "id",
@@ -249,7 +239,7 @@ class NotificationAdmin(ConsoleAdmin):
         return format_html(
             "<div>{} {}<br>{}</div>",
             link(page_url(alert), alert.words),
-            _KINDS[MessageKind(notification.kind)],
+            KIND_WORDS[MessageKind(notification.kind)],
             link(page_url(target), about) if target else about,
         )
 
@@ -316,6 +306,10 @@ class NotificationAdmin(ConsoleAdmin):
         )
         return format_html("<div>{} {}</div>", links, merged.left_out_words)
 
+    @admin.display(description="being sent, at most until")
+    def being_sent(self, notification: Notification) -> SafeString | str | None:
+        return moment(notification.lease_until) if notification.lease_until else None
+
     @admin.display(description="attempts")
     def tries(self, notification: Notification) -> SafeString:
         attempts = list_url(NotificationAttempt, q=notification.id)
@@ -367,7 +361,21 @@ class EvaluationTurnAdmin(ConsoleAdmin):
     fields = ["project", "served"]
     empty_text = "No signals have been evaluated yet."
 
-    project = staticmethod(project_id)
+    def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        scope, ids = operator_of(request).visible_scope(), [row.group_id for row in rows]
+        projects = {
+            project.pk: project
+            for project in rows_seen(self.admin_site, scope, "accesslist.project", "pk", ids)
+        }
+        for row in rows:
+            row.project = projects.get(row.group_id)
+
+    @admin.display(description="project", ordering="group_id")
+    def project(self, turn: Any) -> SafeString | str:
+        """The name; the ID of a deleted project, which has a turn until its signals are gone."""
+        if turn.project is not None:
+            return link(page_url(turn.project), short(turn.project.name))
+        return turn.group_id or "events without a project"
 
 
 @admin.register(WorkerHeartbeat)

@@ -6,7 +6,8 @@ from django.db import models
 from django.db.models import Func, Q, Value
 
 from accesslist.models import Project
-from alerting.engine.choices import IncidentPart, NotificationStatus
+from alerting.configs.notification_types import NOTIFICATION_TYPES
+from alerting.engine.choices import KIND_WORDS, IncidentPart, NotificationStatus
 from alerting.incidents.models import Alert
 from alerting.reasons import NO_RECIPIENTS
 from integrations.choices import DeliveryStatus, MessageKind
@@ -178,7 +179,8 @@ class Notification(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.type_name} ({self.id})"
+        receiver = self.recipient or NOTIFICATION_TYPES[self.type_name].label
+        return f"“{KIND_WORDS[MessageKind(self.kind)]}” to {receiver}"
 
     @property
     def is_grouped(self) -> bool:

@@ -183,7 +183,8 @@ def _acknowledge(call: ActionCall) -> ActionOutcome:
         actor=call.actor,
         now=call.now,
     )
-    return ActionOutcome(message=f"Acknowledged until {time_words(until)}." if call.values else "")
+    message = f"Acknowledged until {time_words(until)}: {call.row}." if call.values else ""
+    return ActionOutcome(message=message)
 
 
 def _make_window(call: ActionCall) -> ActionOutcome:

@@ -144,11 +144,11 @@ class SetWizardPage:
 
     @property
     def waits_for(self) -> Sequence[str]:
-        """The machines without an agent that reports: the plan waits for them."""
+        """The machines with a valid name but without an agent that reports: the plan waits for them."""
         return [
             str(machine.field.value())
             for machine in self._machine_inputs
-            if machine.agent is not None and not machine.agent.is_alive
+            if machine.agent is not None and not machine.agent.is_alive and not machine.field.errors
         ]
 
     @property

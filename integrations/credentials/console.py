@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString
 
 from accesslist.forms import InProjectForm
 from integrations.access import WRITE
+from integrations.channels import CHANNELS
 from integrations.choices import SecretKind
 from integrations.credentials.changes import integration_create, integration_delete, integration_put
 from integrations.credentials.models import Integration
@@ -32,7 +33,7 @@ from opsapi.api.documents import Document, InvalidField
 from opsapi.api.errors import ApiError
 from opsapi.api.fields import OneOf
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
-from opsapi.console.display import project
+from opsapi.console.display import link, project
 from opsapi.console.document_forms import DocumentForm, Inputs
 from opsapi.console.earlier import EVENT, RowInEvents
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
@@ -199,7 +200,7 @@ class IntegrationAdmin(ConsoleAdmin):
     help = "channels/index#store-credentials-once"
     group_path = "group_id"
     add_action = Action(
-        label="New integration",
+        label="New service",
         done="Created",
         text="Each project can have one integration per service. Notifications without their own "
         "credentials use it.",
@@ -234,7 +235,7 @@ class IntegrationAdmin(ConsoleAdmin):
     search_fields = ["group__name", "id__exact", "group__id__exact"]
     search_help_text = "Part of a project name, or the full ID of a project or an integration."
     ordering = ["group__name", "created", "id"]
-    fields = ["service", "type", "group", "settings", "id", "created", "updated"]
+    fields = ["service", "type", "group", "settings", "test", "id", "created", "updated"]
     empty_text = (
         "No integrations yet. Create an integration to send the alerts of a project to Slack, "
         "PagerDuty and other services."
@@ -243,6 +244,14 @@ class IntegrationAdmin(ConsoleAdmin):
     @admin.display(description="service", ordering="type")
     def service(self, integration: Integration) -> str:
         return INTEGRATION_TYPES[integration.type].label
+
+    @admin.display(description="test")
+    def test(self, integration: Integration) -> SafeString | None:
+        """The way to the card with the button that sends a test message; None for what sends nothing."""
+        if integration.type not in CHANNELS:
+            return None
+        card = f"{reverse('channels')}#channel-{integration.group_id}-{integration.type}"
+        return link(card, "Send a test message, on the page Channels")
 
     @admin.display(description="settings")
     def settings(self, integration: Integration) -> SafeString:

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils.html import escape
 
 from accesslist.models import Project
 from alerting.incidents import tabs
@@ -313,7 +314,7 @@ def test_the_number_of_alerts_that_need_somebody_is_red_unless_it_is_zero(
 def test_a_changed_acknowledgement_is_not_undone_by_removal(console: Client, project: Project) -> None:
     alert = make_alert(project, acknowledged_until=clock.now() + 5 * HOUR)
     page = text_of(console.post(AT_ONCE, {"_selected_action": [alert.id], "back": ""}, follow=True))
-    assert "Acknowledged until" in page
+    assert f": {escape(str(alert))}." in page.partition("Acknowledged until")[2]
     assert "Undo" not in page
 
 

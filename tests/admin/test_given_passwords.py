@@ -91,6 +91,7 @@ def test_an_administrator_who_creates_a_user_or_sets_a_password_gives_it(
     assert is_given(user_create(new=new, by=by.grants, actor=by.actor(), now=clock.now()))
     other: User = UserFactory.create()
     assert not is_given(other)
+    assert "The user chose it." in console.get(page_of(other)).content.decode()
     confirm(console, action_url(other, "reset_password"), password=OWN, again=OWN)
     assert is_given(other)
     assert "must change the password" in console.get(page_of(other)).content.decode().lower()

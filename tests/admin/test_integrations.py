@@ -15,6 +15,7 @@ from integrations.models import Integration
 from integrations.types import INTEGRATION_TYPES
 from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of
+from tests.admin.reading import shown
 from tests.admin.typed import typed_in
 from tests.admin.writing import confirm, leaves_events, post
 from tests.each import each
@@ -298,3 +299,12 @@ def test_header_fields_and_a_body_are_typed_kept_and_removed(console: Client, pr
     assert stored("WEBHOOK")["headers"] == {"X-Key": "header-canary", "X-B": "a:b"}
     confirm(console, change, **{**form, "headers.clear": "on", "body": ""})
     assert not {"headers", "body"} & stored("WEBHOOK").keys()
+
+
+def test_the_page_of_a_service_has_its_name_and_leads_to_its_test(console: Client, project: Project) -> None:
+    service = make_integration(project, "TEAM_CHAT_SERVICE")
+    page = shown(console, page_of(service))
+    assert INTEGRATION_TYPES["TEAM_CHAT_SERVICE"].label in page.partition("</title>")[0]
+    place = f"channel-{project.id}-TEAM_CHAT_SERVICE"
+    assert f'href="/admin/channels/#{place}"' in page
+    assert f'id="{place}"' in shown(console, "/admin/channels/")

@@ -202,3 +202,13 @@ def test_the_newest_notification_comes_first_whatever_its_id(console: Client, pr
     newer = make_notification(project, alert=alert, id="0" * 24, created=now, status="FAILED")
     page = console.get("/admin/alerting/notification/")
     assert [row.id for row in page.context["cl"].result_list] == [newer.id, older.id]
+
+
+def test_the_page_of_a_notification_says_what_it_is_in_words(console: Client, project: Project) -> None:
+    sent = make_notification(project, alert=make_alert(project), lease_until=clock.now())
+    page = shown(console, page_of(sent))
+    assert "“opened” to oncall@example.com" in page.partition("</title>")[0]
+    assert "Being sent, at most until" in page
+    assert "Lease" not in page
+    to_members = make_notification(project, alert=make_alert(project), recipient="", type_name="GROUP")
+    assert str(to_members) == "“opened” to Project members"

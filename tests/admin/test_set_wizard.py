@@ -254,6 +254,12 @@ def test_the_form_says_which_machines_have_an_agent_that_reports(console: Client
     assert f'href="{PREPARE_URL}"' in answer.text
 
 
+def test_the_plan_is_not_said_to_wait_for_a_wrong_name(console: Client, project: Project) -> None:
+    answer = fill_in(console, project, machine_1="bad host!")
+    assert list(errors(answer)) == ["machine_1"]
+    assert "bad host!" not in answer.context["form"].page.waits_for
+
+
 def test_machines_with_a_free_agent_that_reports_are_filled_in(console: Client, project: Project) -> None:
     publish(project, 0, processes=[process(hostname="DB1.example.com")])
     for number in range(1, 6):

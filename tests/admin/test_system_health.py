@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.apps import authentication_trial
 from accesslist.models import Project
-from alerting.models import WorkerHeartbeat
+from alerting.models import EvaluationTurn, WorkerHeartbeat
 from events.models import Signal
 from opsapi import clock
 from opsapi.api.root import write_trial
@@ -19,7 +19,7 @@ from opsapi.console.sitemap import place_of_url
 from opsapi.console.system_health import MOST_ROWS, check_results, summary
 from opsapi.console.widgets import Tone
 from opsapi.roles import Role
-from tests.admin.operators import browser_with
+from tests.admin.operators import browser_with, page_of
 from tests.admin.reading import shown
 from tests.admin.rows import fill
 from tests.each import each
@@ -135,3 +135,12 @@ def test_the_id_of_a_project_stands_under_project(model: str, console: Client, p
     assert project.id in page
     assert "Group id" not in page
     assert ">Project<" in re.sub(r">\s+|\s+<", lambda gap: gap[0].strip(), page)
+
+
+def test_turns_name_their_projects(console: Client, project: Project) -> None:
+    for group_id in (project.id, "", "f" * 24):
+        EvaluationTurn.objects.create(group_id=group_id, served=clock.now())
+    page = shown(console, PAGE)
+    assert f'href="{page_of(project)}">{project}</a>' in page
+    assert "events without a project" in page
+    assert "f" * 24 in page

@@ -7,7 +7,13 @@ import pytest
 
 from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
-from alerting.configs.wording import condition_words, config_title, limit_words, value_words
+from alerting.configs.wording import (
+    condition_words,
+    config_title,
+    limit_words,
+    named_condition,
+    value_words,
+)
 from alerting.engine.transition import ConfigView
 from alerting.insight.timeline_events import _STARTED, down_reason, started_words
 from automation.metrics import Metric
@@ -142,3 +148,16 @@ def test_it_says_whether_a_host_was_reported_down_or_not_reported(
     event_type: EventType, details: dict[str, str], words: str | None
 ) -> None:
     assert down_reason(event_type, details, _AT) == words
+
+
+@each(
+    ("name", "condition", "words"),
+    [
+        (None, "Host down", "Host down"),
+        ("Host down", "Host down", "Host down"),
+        ("Host down", "Host down, where TYPE_NAME is MONGOS", "Host down, where TYPE_NAME is MONGOS"),
+        ("Host", "Host down", "Host: Host down"),
+    ],
+)
+def test_a_name_is_not_repeated_by_its_condition(name: str | None, condition: str, words: str) -> None:
+    assert named_condition(name, condition) == words
