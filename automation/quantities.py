@@ -1,13 +1,19 @@
 """Measured quantities in words: numbers, units, and the most readable unit of a value. Pure."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from automation.metrics import Metric, allowed_units, base_unit
-from automation.units import Unit, convert, family_of, units_of
+from automation.units import Family, Unit, convert, family_of, units_of
+from opsapi.clock import exact_words
 
 # Longer numbers use an exponent.
 _WRITTEN_OUT = 1e15
 _SMALLEST = 0.001
+_WHOLE_FROM = 1_000
+"""From this number on, a measured value has no decimals."""
+_MINUTE, _WRITTEN_TIME = 60, 1e12
+"""Between these limits in seconds, a measured time has one or two units."""
 _SHORT_FROM, _SHORT_TO = 0.01, 10_000
 """Between these limits, a number is readable in the chosen unit."""
 
@@ -54,9 +60,28 @@ def readable_quantity(number: float, units: Unit) -> str:
 
 
 def quantity_of(metric: Metric, value: float) -> str:
-    """A stored value of a metric in its most readable unit: `8.2 GB`."""
+    """A stored value of a metric as it reads best, without needless digits: `8.2 GB`, `6 min 41 s`."""
     units = best_unit(metric, value)
-    return quantity(convert(value, base_unit(metric), units), units)
+    number = convert(value, base_unit(metric), units)
+    return _length(number, units) or quantity(_rounded(number), units)
+
+
+def measured_quantity(number: float, units: Unit) -> str:
+    """As `readable_quantity`, of a measured value; a length of time has one or two units: `6 min 41 s`."""
+    return _length(number, units) or readable_quantity(number, units)
+
+
+def _length(number: float, units: Unit) -> str:
+    """A time from a minute on; empty for other quantities."""
+    if family_of(units) is not Family.TIME:
+        return ""
+    seconds = convert(number, units, Unit.SECONDS)
+    return exact_words(timedelta(seconds=seconds)) if _MINUTE <= seconds < _WRITTEN_TIME else ""
+
+
+def _rounded(number: float) -> float:
+    """The number to three significant digits, but to a whole number if that is longer."""
+    return float(f"{number:.0f}" if abs(number) >= _WHOLE_FROM else f"{number:.3g}")
 
 
 def best_unit(metric: Metric, value: float) -> Unit:

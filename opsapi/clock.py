@@ -161,6 +161,14 @@ def age_words(length: timedelta) -> str:
     return f"{seconds // _DAY:,} d"
 
 
+def exact_words(length: timedelta) -> str:
+    """Return `41 s`, `6 min 41 s`, and longer lengths as `age_words`."""
+    seconds = round(length.total_seconds())
+    if seconds < _MINUTE:
+        return f"{seconds} s"
+    return _two(seconds, _MINUTE, "min", 1, "s") if seconds < _HOUR else age_words(timedelta(seconds=seconds))
+
+
 def _two(seconds: int, great: int, great_name: str, small: int, small_name: str) -> str:
     whole, rest = divmod(seconds, great)
     tail = f" {rest // small} {small_name}" if rest >= small else ""

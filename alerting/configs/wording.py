@@ -7,7 +7,7 @@ from alerting.configs.matchers import Matcher, MatcherOperator
 from alerting.configs.rules import MetricThreshold, Threshold, ThresholdOperator
 from alerting.engine.transition import ConfigView
 from automation.metrics import Metric, base_unit
-from automation.quantities import quantity_of, readable_quantity, unit_words
+from automation.quantities import measured_quantity, quantity_of, readable_quantity, unit_words
 from automation.units import Unit, convert
 from events.types import EventType, Target
 from events.wording import in_words, inner_words
@@ -84,7 +84,7 @@ def value_words(metric: Metric, value: float, threshold: MetricThreshold | None)
     """A stored value of a metric: in the threshold's units, or, where none is known, as it reads best."""
     if threshold is None:
         return quantity_of(metric, value)
-    return readable_quantity(convert(value, base_unit(metric), threshold.units), threshold.units)
+    return measured_quantity(convert(value, base_unit(metric), threshold.units), threshold.units)
 
 
 def _threshold_words(config: ConfigView) -> str:
@@ -103,7 +103,7 @@ def _compared(event_type: EventType, threshold: Threshold) -> str:
 def comparison(metric: Metric, value: float, threshold: MetricThreshold) -> str:
     """A value outside its threshold: `2 GB > 1 GB`, with enough digits to show the difference."""
     measured, limit = value_words(metric, value, threshold), _limit(threshold)
-    if measured == limit:
+    if measured == measured_quantity(threshold.threshold, threshold.units):
         measured = _in_full(convert(value, base_unit(metric), threshold.units), threshold.units)
         limit = _in_full(threshold.threshold, threshold.units)
     return f"{measured} {_SIGNS[threshold.operator]} {limit}"

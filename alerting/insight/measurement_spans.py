@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from alerting.configs.rules import MetricThreshold
 from alerting.configs.wording import limit_words
 from automation.metrics import Metric, base_unit
-from automation.quantities import best_unit, quantity_of, readable_quantity
+from automation.quantities import best_unit, measured_quantity, quantity_of
 from automation.units import Unit, convert
 
 MARGIN = timedelta(minutes=30)
@@ -60,7 +60,7 @@ class MeasurementWindow:
     def _value_words(self, number: float) -> str:
         """In the units of the threshold; without a threshold, in the most readable unit."""
         if self.threshold:
-            return readable_quantity(number, self.units)
+            return measured_quantity(number, self.units)
         return quantity_of(self.metric, convert(number, self.units, base_unit(self.metric)))
 
 

@@ -14,7 +14,7 @@ from alerting.configs.wording import condition_words, limit_words
 from alerting.engine.transition import ConfigView
 from alerting.insight.host_reasons import NOT_RECORDED, ComparedMatcher, compared_matcher
 from automation.metrics import base_unit
-from automation.quantities import readable_quantity
+from automation.quantities import measured_quantity
 from automation.units import convert
 
 HIDDEN_CONDITION = "The alert belongs to a global alert configuration; you need a global role to see it."
@@ -49,7 +49,7 @@ class RecordedThreshold:
     @property
     def found(self) -> str:
         """For example: 1,650."""
-        return NOT_RECORDED if self.value is None else readable_quantity(self.value, self.threshold.units)
+        return NOT_RECORDED if self.value is None else measured_quantity(self.value, self.threshold.units)
 
 
 _NOT_KEPT = frozenset({MatcherField.TYPE_NAME})

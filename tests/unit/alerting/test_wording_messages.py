@@ -55,7 +55,9 @@ def headline(
         (300, MetricThreshold(Metric.MEMORY_RESIDENT, _BELOW, 1, Unit.GIGABYTES), "300 B < 1 GB"),
         (1650, CONNECTIONS, "1,650 > 900"),
         (82.5, MetricThreshold(Metric.CONNECTIONS_PERCENT, _ABOVE, 80, Unit.PERCENT), "82.5 % > 80 %"),
-        (90, MetricThreshold(Metric.OPLOG_MASTER_TIME, _ABOVE, 1, Unit.MINUTES), "1.5 min > 1 min"),
+        (90, MetricThreshold(Metric.OPLOG_MASTER_TIME, _ABOVE, 1, Unit.MINUTES), "1 min 30 s > 1 min"),
+        (401, MetricThreshold(Metric.OPLOG_MASTER_TIME, _ABOVE, 60, Unit.SECONDS), "6 min 41 s > 60 s"),
+        (60.2, MetricThreshold(Metric.OPLOG_MASTER_TIME, _ABOVE, 60, Unit.SECONDS), "60.2 s > 60 s"),
         # Values that would look equal get as many places as distinguish them.
         (900.0004, CONNECTIONS, "900.0004 > 900"),
         (2**30 + 1024, GIGABYTE, "1.00000095367432 GB > 1 GB"),

@@ -3,6 +3,7 @@
 from automation.metrics import Metric
 from automation.quantities import (
     best_unit,
+    measured_quantity,
     number_words,
     quantity,
     quantity_of,
@@ -50,8 +51,14 @@ def test_raw_numbers_have_no_units() -> None:
         (Metric.MEMORY_RESIDENT, -(2**31), "-2 GB"),
         (Metric.MEMORY_RESIDENT, 2.0**60, "1,024 PB"),
         (Metric.OP_EXECUTION_TIME_READS, 0.25, "0.25 ms"),
-        (Metric.OP_EXECUTION_TIME_READS, 90_000, "1.5 min"),
+        (Metric.OP_EXECUTION_TIME_READS, 90_000, "1 min 30 s"),
         (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 0.5, "0.5 s"),
+        (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 401, "6 min 41 s"),
+        (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 93_600, "1 d 2 h"),
+        (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 1e15, "11,574,074,074 d"),
+        (Metric.CONNECTIONS, 81.987, "82"),
+        (Metric.CONNECTIONS, 1650.4, "1,650"),
+        (Metric.CONNECTIONS, float("inf"), "inf"),
     ],
 )
 def test_a_value_is_in_the_unit_it_is_read_best_in(metric: Metric, value: float, words: str) -> None:
@@ -84,6 +91,20 @@ def test_a_quantity_keeps_its_units_as_long_as_its_number_is_short(
     number: float, units: Unit, words: str
 ) -> None:
     assert readable_quantity(number, units) == words
+
+
+@each(
+    ("number", "units", "words"),
+    [
+        (401, Unit.SECONDS, "6 min 41 s"),
+        (1.5, Unit.HOURS, "1 h 30 min"),
+        (59.9, Unit.SECONDS, "59.9 s"),
+        (300, Unit.MILLISECONDS, "300 ms"),
+        (81.987, Unit.RAW, "81.987"),
+    ],
+)
+def test_a_measured_time_has_one_or_two_units(number: float, units: Unit, words: str) -> None:
+    assert measured_quantity(number, units) == words
 
 
 def test_every_unit_but_that_of_counts_has_a_symbol_of_its_own() -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from django.template import Context, Template
 
-from opsapi.clock import age_words, ago_words, time_words
+from opsapi.clock import age_words, ago_words, exact_words, time_words
 from tests.each import each
 
 SECOND = timedelta(seconds=1)
@@ -36,6 +36,20 @@ DAY = timedelta(days=1)
 )
 def test_durations_have_one_or_two_units(length: timedelta, words: str) -> None:
     assert age_words(length) == words
+
+
+@each(
+    ("length", "words"),
+    [
+        (41.4 * SECOND, "41 s"),
+        (6 * MINUTE + 41 * SECOND, "6 min 41 s"),
+        (6 * MINUTE, "6 min"),
+        (3 * HOUR + 20 * MINUTE + SECOND, "3 h 20 min"),
+    ],
+    ids=str,
+)
+def test_a_short_length_of_time_has_seconds(length: timedelta, words: str) -> None:
+    assert exact_words(length) == words
 
 
 def test_a_past_time_is_shown_with_its_age() -> None:
