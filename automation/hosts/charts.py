@@ -14,6 +14,7 @@ from automation.hosts.states import host_state
 from automation.measurements.fleet_query import FleetQuery
 from automation.measurements.fleet_series import FleetSeries, fleet_series
 from automation.measurements.query import bucket_start, span_of
+from automation.measurements.store import MeasuredReport, newest_measurements
 from automation.measurements.tiers import chosen_tier, kept_tiers
 from automation.metrics import Engine, Metric, MetricKind, base_unit
 from automation.quantities import best_unit, unit_words
@@ -34,6 +35,8 @@ _MOST_VALUES: Final = 200_000
 """The maximum number of points of all lines of a page, if a day is not shorter than a point."""
 _SHORTEST: Final = timedelta(minutes=5)
 _LONGEST: Final = timedelta(days=2 * 366)
+_NEWEST_WITHIN: Final = timedelta(days=1)
+"""How long before the end of the time range the newest samples are searched."""
 _DIGITS: Final = 5
 """Significant digits of a drawn value."""
 
@@ -220,6 +223,12 @@ def charts_of(
     drawn, grid = metrics.drawn(measured), _Grid.of(query)
     question = ChartQuestion(lines, [metric.value for metric in drawn], period.since, period.until)
     notes = list(chart_notes(scope, question))
+    newest = newest_measurements(
+        [host.id for host in lines],
+        since=period.until - min(_NEWEST_WITHIN, period.until - period.since),
+        until=period.until + timedelta(seconds=1),
+        metrics=drawn,
+    )
     return {
         "since": period.since.timestamp(),
         "until": period.until.timestamp(),
@@ -229,7 +238,7 @@ def charts_of(
         "tier": tier.value,
         "times": grid.times,
         "rows": [_row(host, now) for host in lines],
-        "charts": [_chart(metric, of_metric[metric], notes, grid) for metric in drawn],
+        "charts": [_chart(metric, of_metric[metric], newest, notes, grid) for metric in drawn],
         "missing": [metric.spec.words for metric in metrics.missing(measured)],
         "spans": [_span(span, lines, now) for note in notes for span in note.spans],
         "marks": [
@@ -254,7 +263,11 @@ def _row(host: Host, now: datetime) -> Mapping[str, str]:
 
 
 def _chart(
-    metric: Metric, of_hosts: Sequence[FleetSeries], notes: Sequence[ChartNotes], grid: _Grid
+    metric: Metric,
+    of_hosts: Sequence[FleetSeries],
+    newest: Mapping[str, MeasuredReport],
+    notes: Sequence[ChartNotes],
+    grid: _Grid,
 ) -> Mapping[str, Any]:
     greatest = max(float(np.abs(series.points.means).max(initial=0)) for series in of_hosts)
     unit = best_unit(metric, greatest)
@@ -264,7 +277,10 @@ def _chart(
         "meaning": metric.spec.meaning,
         "unit": unit.value,
         "units": f"{unit_words(unit)}/s" if metric.spec.kind is MetricKind.RATE else unit_words(unit),
-        "lines": [_line(series, unit, grid) for series in of_hosts],
+        "lines": [
+            {**_line(series, unit, grid), "latest": _latest(series, unit, newest, grid)}
+            for series in of_hosts
+        ],
         "levels": [
             _level(level, metric, unit) for note in notes for level in note.levels.get(metric.value, ())
         ],
@@ -282,6 +298,24 @@ def _line(series: FleetSeries, unit: Unit, grid: _Grid) -> Mapping[str, list[flo
         for place, value in zip(places, values.tolist(), strict=True):
             line[name][place] = _drawn(convert(value, base, unit))
     return line
+
+
+def _latest(
+    series: FleetSeries, unit: Unit, newest: Mapping[str, MeasuredReport], grid: _Grid
+) -> Mapping[str, float] | None:
+    """The newest sample in the unit of the chart, with its time.
+
+    If the newest report has no sample of the metric, it is the mean of the last bucket with samples.
+    """
+    report = newest.get(series.host.id) if series.host else None
+    if report and (samples := report.samples.get(series.metric)):
+        moment, value = max(samples)
+        at = moment.timestamp()
+    elif len(points := series.points):
+        at, value = float(points.buckets[-1] + grid.step), float(points.means[-1])
+    else:
+        return None
+    return {"at": at, "value": _drawn(convert(value, base_unit(series.metric), unit))}
 
 
 def _drawn(value: float) -> float:

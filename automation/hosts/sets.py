@@ -36,7 +36,7 @@ from opsapi.console.display import Context, badge, link, project, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.heartbeats import HeartbeatBar
 from opsapi.console.model_admin import ConsoleInline
-from opsapi.console.widgets import set_panels
+from opsapi.console.widgets import Tone, set_panels
 
 _RECENT = timedelta(minutes=15)
 _LAGS = (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, Metric.PG_REPLICATION_LAG_TIME)
@@ -87,7 +87,8 @@ def member_cards(hosts: Sequence[Host], now: datetime) -> list[MemberCard]:
 
 def _card(host: Host, measured: MeasuredReport | None, heartbeat: HeartbeatBar, now: datetime) -> MemberCard:
     words, tone = host_state(host, now)
-    samples = measured.samples if measured else {}
+    # The last lag of a host that is not up and measured says nothing about now.
+    samples = measured.samples if measured and tone is Tone.GOOD else {}
     lag = next((quantity_of(metric, samples[metric][-1][1]) for metric in _LAGS if metric in samples), "")
     return MemberCard(
         name=str(host),

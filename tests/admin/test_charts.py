@@ -21,6 +21,7 @@ from events.log.changes import event_record
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from opsapi.clock import wire_time
 from opsapi.console.sessions import REFRESH_HEADER
 from opsapi.roles import Role
 from tests.admin.alert_pages import make_window
@@ -92,6 +93,48 @@ def test_all_members_of_a_set_are_lines_of_one_chart(console: Client, replica_se
     assert {len(line["means"]) for line in chart["lines"]} == {len(drawn["times"])}
     assert drawn["granularity"] == "PT1M"
     assert "Replication lag" in drawn["missing"]
+
+
+def test_the_latest_value_is_the_newest_sample_with_its_time(
+    console: Client, project: Project, now: datetime
+) -> None:
+    begin = now.replace(minute=0, second=0, microsecond=0)
+    for minute, number in ((0, 90.0), (1, 80.0)):
+        ingest(project, host_report(CONNECTIONS=number), now=begin + minute * MINUTE)
+    ingest(project, host_report(CURSORS_TOTAL_OPEN=7.0), now=begin - 2 * HOUR)
+    drawn = charts(console, Host.objects.get(), range="24h")
+    [line] = chart_of(drawn, "CONNECTIONS")["lines"]
+    assert values(line) == [85]
+    assert line["latest"] == {"at": (begin + MINUTE).timestamp(), "value": 80}
+    [line] = chart_of(drawn, "CURSORS_TOTAL_OPEN")["lines"]
+    assert line["latest"]["value"] == 7
+    assert line["latest"]["at"] <= (begin - 2 * HOUR).timestamp() + 300
+
+
+def test_the_latest_value_of_a_past_time_is_of_that_time(
+    console: Client, replica_set: ReplicaSet, now: datetime
+) -> None:
+    since, until = (wire_time(now - ago * MINUTE) for ago in (70, 50))
+    drawn = charts(console, replica_set, since=since, until=until)
+    assert [line["latest"]["value"] for line in chart_of(drawn, "CONNECTIONS")["lines"]] == [12, 20, 30]
+
+
+def test_only_a_member_that_is_up_shows_its_lag(console: Client, project: Project, now: datetime) -> None:
+    lag: dict[str, Any] = {"OPLOG_SLAVE_LAG_MASTER_TIME": 401.0}
+    for ago, down in ((2, ()), (1, ("db2",))):
+        reports = [
+            host_report(
+                name,
+                type_name=HostType.REPLICA_SECONDARY,
+                replica_set_name="rs0",
+                reachable=name not in down,
+                **({} if name in down else lag),
+            )
+            for name in ("db1", "db2")
+        ]
+        ingest(project, *reports, now=now - ago * MINUTE)
+    context = console.get(page_of(ReplicaSet.objects.get())).context
+    assert [(card.state, card.lag) for card in context["members"]] == [("up", "6 min 41 s"), ("down", "")]
 
 
 def test_a_bucket_has_the_extremes_of_its_values(console: Client, project: Project, now: datetime) -> None:

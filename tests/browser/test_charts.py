@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -52,6 +53,34 @@ def test_the_charts_of_a_set_are_for_everybody(
     chart.get_by_text("Show as table").click()
     expect(chart.get_by_role("columnheader", name="db1")).to_be_visible()
     is_for_everybody(console)
+
+
+def test_an_old_value_of_a_line_has_its_age(console: Page, project: Project, replica_set: ReplicaSet) -> None:
+    now = clock.now()
+
+    def measured(place: int) -> dict[str, Any]:
+        return {} if place == 2 else {"CONNECTIONS": 81.0, "OPLOG_SLAVE_LAG_MASTER_TIME": 401.0}
+
+    reports = [
+        host_report(
+            f"db{place}.example.com",
+            type_name=kind,
+            replica_set_name="rs0",
+            reachable=place != 2,
+            **measured(place),
+        )
+        for place, kind in enumerate(KINDS)
+    ]
+    ingest(project, *reports, now=now)
+    console.goto(f"{page_of(replica_set)}?range=1h")
+    chart = console.get_by_role("region", name="Connections", exact=True)
+    expect(chart.locator(".chart-now")).to_contain_text(
+        re.compile(r"latestdb0 81db1 81db2 110 \(\d+ min.* ago\)")
+    )
+    lag = console.get_by_role("region", name="Replication lag", exact=True)
+    expect(lag).to_contain_text("latest 6 min 41 s.")
+    expect(lag.locator(".chart-now")).to_contain_text("db1 6 min 41 s")
+    assert chart.locator(".chart-now").evaluate("(words) => words.scrollWidth <= words.clientWidth")
 
 
 def test_the_url_has_the_range_and_the_added_chart(console: Page, replica_set: ReplicaSet) -> None:

@@ -7,6 +7,8 @@
   const EVERY_MS = 30_000;
   const GIVE_UP_MS = 20_000;
   const HEIGHT = root.dataset.query === undefined ? 150 : 240;
+  const OLD_S = 180;
+  const SECONDS = { ms: 0.001, s: 1, min: 60, h: 3600, d: 86_400 };
   const MOST_ROWS_OF_TABLE = 200;
   const SYNC = window.uPlot.sync("charts");
   // Colours that colour-blind people can tell apart (Okabe and Ito); further lines repeat them, dashed.
@@ -53,9 +55,32 @@
     return `${shown.format(new Date(seconds * 1000))} ${zone()}`;
   }
 
+  // As `quantity_of` on the server, in the units of the chart: three digits, and times from a minute on in two units.
   function valueWords(value, units) {
     if (value === null || value === undefined) return "–";
+    const seconds = value * SECONDS[units];
+    if (seconds >= 60) return lengthWords(seconds);
+    return limitWords(Number(Math.abs(value) >= 1000 ? value.toFixed(0) : value.toPrecision(3)), units);
+  }
+
+  // With all digits.
+  function limitWords(value, units) {
     return `${value.toLocaleString("en-US", { maximumFractionDigits: 3 })} ${units}`.trim();
+  }
+
+  function lengthWords(length) {
+    const seconds = Math.round(length);
+    const [great, small] = seconds < 3600 ? ["min", "s"] : seconds < 86_400 ? ["h", "min"] : ["d", "h"];
+    const rest = Math.floor((seconds % SECONDS[great]) / SECONDS[small]);
+    return `${Math.floor(seconds / SECONDS[great]).toLocaleString("en-US")} ${great}${rest && seconds < 10 * SECONDS.d ? ` ${rest} ${small}` : ""}`;
+  }
+
+  // The newest value of a line, with its age if it is older than a few points of the chart.
+  function latestWords(line, units) {
+    if (!line.latest) return "–";
+    const { at, value } = line.latest;
+    const isOld = data.until - at > Math.max(OLD_S, 3 * (data.times[1] - data.times[0]));
+    return `${valueWords(value, units)}${isOld ? ` (${lengthWords(Date.parse(data.read) / 1000 - at)} ago)` : ""}`;
   }
 
   function shortName(row) {
@@ -223,7 +248,7 @@
       const table = element("details", {}, element("summary", { className: "chart-notes", textContent: "Show as table" }));
       table.addEventListener("toggle", () => this.fillTable(table));
       this.table = table;
-      this.box = element("section", { className: "chart", ariaLabel: chart.title }, element("div", { className: "chart-head" }, title, buttons), this.now, this.place, this.words, this.notes, table);
+      this.box = element("section", { className: "chart", ariaLabel: chart.title }, element("div", { className: "chart-head" }, title, buttons), this.place, this.now, this.words, this.notes, table);
       grid.append(this.box);
       this.plot = new window.uPlot(this.options(), this.values(), this.place);
       this.describe();
@@ -394,18 +419,18 @@
     tell(place) {
       const at = place ?? null;
       const { units } = this.chart;
-      const values = this.chart.lines.map((line, row) => [row, at === null ? line.means.findLast((value) => value !== null) : line.means[at]])
+      const values = this.chart.lines.map((line, row) => [row, at === null ? latestWords(line, units) : valueWords(line.means[at], units)])
         .filter(([row]) => !hidden.has(data.rows[row].id));
       const near = at === null ? [] : data.marks.filter((mark) => Math.abs(mark.at - data.times[at]) <= (data.until - data.since) / 100);
       const alerts = at === null ? [] : data.spans.filter((span) => span.since <= data.times[at] && data.times[at] <= span.until && (!span.metric || span.metric === this.chart.metric));
-      const parts = values.slice(0, 8).map(([row, value]) => {
-        if (data.rows.length === 1) return valueWords(value, units);
+      const parts = values.slice(0, 8).map(([row, words]) => {
+        if (data.rows.length === 1) return element("span", { textContent: words });
         const name = element("span", { className: "chart-name", textContent: shortName(data.rows[row]) });
         name.style.borderBottomColor = colourOf(row);
-        return element("span", {}, name, ` ${valueWords(value, units)}  `);
+        return element("span", {}, name, ` ${words}`);
       });
-      const head = at === null ? "latest " : `${timeWords(data.times[at])}  `;
-      this.now.replaceChildren(head, ...parts, [...near.map((mark) => mark.label), ...alerts.map((span) => span.label)].slice(0, 3).join(" · "));
+      const head = at === null ? "latest" : timeWords(data.times[at]);
+      this.now.replaceChildren(element("span", { textContent: head }), ...parts, [...near.map((mark) => mark.label), ...alerts.map((span) => span.label)].slice(0, 3).join(" · "));
     }
 
     describe() {
@@ -414,9 +439,9 @@
       this.words.textContent = `${title}. ${this.chart.lines.map((line, row) => {
         const known = line.means.filter((value) => value !== null);
         if (!known.length) return `${data.rows[row].name}: no measurements.`;
-        return `${data.rows[row].name}: ${valueWords(Math.min(...known), units)} to ${valueWords(Math.max(...known), units)}, latest ${valueWords(known[known.length - 1], units)}.`;
+        return `${data.rows[row].name}: ${valueWords(Math.min(...known), units)} to ${valueWords(Math.max(...known), units)}, latest ${latestWords(line, units)}.`;
       }).join(" ")}`;
-      const levels = this.chart.levels.map((level) => element(level.url ? "a" : "span", level.url ? { href: level.url, textContent: `${level.label} (${valueWords(level.value, units)})` } : { textContent: level.label }));
+      const levels = this.chart.levels.map((level) => element(level.url ? "a" : "span", level.url ? { href: level.url, textContent: `${level.label} (${limitWords(level.value, units)})` } : { textContent: level.label }));
       this.notes.replaceChildren(...(levels.length ? ["Threshold: ", ...levels.flatMap((level, place) => (place ? [", ", level] : [level]))] : []));
     }
 
@@ -451,9 +476,8 @@
 
   // The named range with about this length; ranges that end now have names.
   function nameOf(length) {
-    const SECONDS = { h: 3600, d: 86_400, y: 365 * 86_400 };
     const names = [...root.querySelectorAll("[data-range]")].map((link) => link.dataset.range);
-    const lengthOf = (name) => Number.parseInt(name, 10) * SECONDS[name.at(-1)];
+    const lengthOf = (name) => Number.parseInt(name, 10) * (name.endsWith("y") ? 365 * SECONDS.d : SECONDS[name.at(-1)]);
     return names.find((name) => lengthOf(name) >= length * 0.99) ?? names.at(-1);
   }
 
