@@ -39,13 +39,22 @@ _WINDOWS_AHEAD: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A section of the report: the first rows, and the number of all, at most MOST_COUNTED + 1."""
+    """A section of the report: the first rows, and the number of all, at most MOST_COUNTED + 1.
+
+    `has_notes`: the last cell of a row is a note, which the page shows below the row.
+    """
 
     title: str
     headers: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     count: int
     empty: str
+    has_notes: bool = False
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The headers of the table on the page."""
+        return self.headers[:-1] if self.has_notes else self.headers
 
     @property
     def number(self) -> str:
@@ -145,6 +154,7 @@ def _alerts(title: str, rows: Sequence[Alert] | QuerySet[Alert], count: int, now
         [_alert(alert, muted.is_muted(alert.id), now) for alert in alerts],
         count,
         "No alerts.",
+        has_notes=True,
     )
 
 
