@@ -1,9 +1,10 @@
-"""Home on a phone: alerts come first, before the first scroll."""
+"""Home and hosts on a phone: alerts come first, before the first scroll, and rows are short."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from accesslist.models import Project
+from tests.admin.operators import page_of
 from tests.browser.people import START
 from tests.browser.viewports import PHONE, Viewport
 from tests.factories.alerting import make_alert
@@ -34,3 +35,21 @@ def test_home_on_a_phone_shows_alerts_above_all_else(console: Page, project: Pro
     assert box is not None
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= look.width
+
+
+@pytest.mark.parametrize("look", [PHONE], ids=str)
+def test_rows_of_alerts_and_hosts_are_links_of_two_lines(
+    console: Page, project: Project, look: Viewport
+) -> None:
+    host = make_host(project, "sessions-b.harbour.example", down=True)
+    facts = {"hostname": "sessions-b.harbour.example", "port": 27017, "hostId": host.id}
+    alert = make_alert(project, facts=facts)
+    for path, page in ((START, page_of(alert)), ("/admin/automation/host/", page_of(host))):
+        console.goto(path)
+        row = console.get_by_role("row").filter(has_text="sessions-b.harbour.example:27017").first
+        expect(row).to_contain_text("down", ignore_case=True)
+        box = row.bounding_box()
+        assert box is not None
+        assert box["height"] <= 64
+        console.mouse.click(box["x"] + box["width"] - 12, box["y"] + box["height"] - 8)
+        console.wait_for_url(f"**{page}**")
