@@ -1,4 +1,4 @@
-"""The shift report and the list of alerts: nothing is cut, on a small screen and on paper."""
+"""The shift report and the alerts: nothing is cut, on a small screen and on paper."""
 
 from datetime import timedelta
 
@@ -14,6 +14,7 @@ pytestmark = pytest.mark.chromium
 
 SHIFT = "/admin/shift-report/"
 INBOX = "/admin/alerting/alert/?state=all"
+TIMELINE = "/admin/alert-timeline/"
 _A4 = 718
 """The width of a printed page in CSS pixels."""
 _CUT = """() => [document.documentElement, ...document.querySelectorAll(".console-scroll")]
@@ -62,3 +63,9 @@ def test_a_printed_list_of_alerts_has_nothing_to_click(console: Page) -> None:
     expect(console.locator(".inbox-target").first).to_be_visible()
     expect(console.get_by_role("checkbox")).to_have_count(0)
     expect(console.get_by_role("button")).to_have_count(0)
+
+
+def test_the_times_of_the_timeline_are_not_cut_at_its_edges(console: Page) -> None:
+    console.goto(TIMELINE)
+    axis = console.locator(".gantt-axis svg")
+    assert axis.evaluate("(drawn) => getComputedStyle(drawn).overflow") == "visible"
