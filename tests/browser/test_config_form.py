@@ -147,3 +147,32 @@ def test_a_notification_is_taken_out(console: Page, project: Project) -> None:
     expect(console).to_have_url(PAGE)
     (left,) = AlertConfig.objects.get().settings.all()
     assert left.delay_min == 9
+
+
+def test_a_new_condition_is_above_a_threshold(console: Page) -> None:
+    console.goto(ADD)
+    console.get_by_label("Event type").select_option("OUTSIDE_METRIC_THRESHOLD")
+    expect(console.get_by_label("Operator").locator("visible=true")).to_have_value("GREATER_THAN")
+    console.get_by_label("Metric", exact=True).select_option("CONNECTIONS")
+    console.get_by_label("Operator").locator("visible=true").select_option("LESS_THAN")
+    console.get_by_label("Event type").press("Tab")
+    expect(console.get_by_label("Operator").locator("visible=true")).to_have_value("LESS_THAN")
+
+
+def test_a_missing_threshold_is_marked_and_its_error_is_below_it(console: Page, project: Project) -> None:
+    console.goto(f"{ADD}?group={project.id}")
+    console.get_by_label("Event type").select_option("OUTSIDE_METRIC_THRESHOLD")
+    console.get_by_label("Metric", exact=True).select_option("CONNECTIONS")
+    console.locator("button[type=submit]:visible").last.click()
+    threshold = console.locator('[name="metricThreshold.threshold"]')
+    error = console.locator(".rule-part-threshold").get_by_text("Is required.")
+    expect(error).to_be_visible()
+    above, below = threshold.bounding_box(), error.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert below["y"] >= above["y"] + above["height"]
+    operator = console.locator('[name="metricThreshold.operator"]')
+    colors = [
+        part.evaluate("(input) => getComputedStyle(input).borderColor") for part in (threshold, operator)
+    ]
+    assert colors[0] != colors[1]

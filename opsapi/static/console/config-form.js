@@ -44,6 +44,8 @@
       for (const option of select.options) offer(option, !option.value || fields.includes(option.value));
     for (const part of all("[data-threshold-part]"))
       show(part, part.dataset.thresholdPart === event.threshold);
+    const operator = named("metricThreshold.operator");
+    if (!operator.disabled && !operator.value) operator.value = "GREATER_THAN";
     const units = named("metricThreshold.units");
     const metric = chosen(named("metricThreshold.metricName"));
     for (const option of units.options)
