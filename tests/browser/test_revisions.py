@@ -20,6 +20,10 @@ OLD = {"a": 1, "b": 1, "kept": True}
 NEW = {"a": 2, "b": 2, "kept": True}
 
 
+_LOOKS = """(cells) => cells.map((cell) => [
+    getComputedStyle(cell, "::before").content, getComputedStyle(cell).backgroundColor])"""
+
+
 def _open(console: Page, project: Project) -> Locator:
     publish(project, 0, auth=OLD)
     console.goto(page_url(publish(project, 1, auth=NEW)))
@@ -37,6 +41,9 @@ def test_a_line_is_next_to_what_it_was(look: Viewport, console: Page, project: P
     assert old["y"] == new["y"]
     assert old["x"] < new["x"]
     assert table.locator("pre:visible").filter(has_text='"kept"').count() == 2
+    looks = table.locator(".changed td").filter(has_text='"a"').evaluate_all(_LOOKS)
+    assert [sign for sign, _ in looks] == ['"−"', '"+"']
+    assert len({background for _, background in looks}) == 2
 
 
 @pytest.mark.parametrize("look", [PHONE, PHONE_IN_DARK] if LONG else [PHONE], ids=str)
