@@ -79,7 +79,7 @@ def _levels(
             continue
         words = view.name or condition_words(view, with_matchers=False)
         is_shown = visible_scope.everything or not view.is_global
-        level = Level(threshold.limit, words, page_url(config) if is_shown else "")
+        level = Level(threshold.limit, words, config.created, page_url(config) if is_shown else "")
         levels[threshold.metric.value].append(level)
     return levels, len(configs) <= _MOST_CONFIGS
 

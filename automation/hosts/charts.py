@@ -326,6 +326,7 @@ def _level(level: Level, metric: Metric, unit: Unit) -> Mapping[str, Any]:
     return {
         "value": _drawn(convert(level.value, base_unit(metric), unit)),
         "label": level.label,
+        "since": level.since.timestamp(),
         "url": level.url,
     }
 

@@ -14,10 +14,11 @@ from opsapi.apps import contributions
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A threshold of a chart, in the base unit of its metric."""
+    """A threshold of a chart, in the base unit of its metric, and since when it exists."""
 
     value: float
     label: str
+    since: datetime
     url: str = ""
 
 

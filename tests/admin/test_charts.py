@@ -98,7 +98,7 @@ def test_all_members_of_a_set_are_lines_of_one_chart(console: Client, replica_se
 def test_the_latest_value_is_the_newest_sample_with_its_time(
     console: Client, project: Project, now: datetime
 ) -> None:
-    begin = now.replace(minute=0, second=0, microsecond=0)
+    begin = now.replace(minute=0, second=0, microsecond=0) - HOUR
     for minute, number in ((0, 90.0), (1, 80.0)):
         ingest(project, host_report(CONNECTIONS=number), now=begin + minute * MINUTE)
     ingest(project, host_report(CURSORS_TOTAL_OPEN=7.0), now=begin - 2 * HOUR)
@@ -200,7 +200,8 @@ def test_thresholds_that_watch_a_member_are_drawn(
     make_config(project, **CONNECTIONS_ABOVE_100, **elsewhere)
     make_config(project, **CONNECTIONS_ABOVE_100, enabled=False)
     [level] = chart_of(charts(console, replica_set), "CONNECTIONS")["levels"]
-    assert level == {"value": 100, "label": "Busy", "url": page_of(config)}
+    since = config.created.timestamp()
+    assert level == {"value": 100, "label": "Busy", "since": since, "url": page_of(config)}
 
 
 def test_a_global_threshold_has_no_link_for_somebody_who_cannot_open_it(

@@ -80,7 +80,8 @@
     if (!line.latest) return "–";
     const { at, value } = line.latest;
     const isOld = data.until - at > Math.max(OLD_S, 3 * (data.times[1] - data.times[0]));
-    return `${valueWords(value, units)}${isOld ? ` (${lengthWords(Date.parse(data.read) / 1000 - at)} ago)` : ""}`;
+    const minutes = Math.floor((Date.parse(data.read) / 1000 - at) / 60);
+    return `${valueWords(value, units)}${isOld ? ` (${lengthWords(60 * minutes)} ago)` : ""}`;
   }
 
   function shortName(row) {
@@ -385,7 +386,7 @@
       ctx.restore();
     }
 
-    // Thresholds, and moments of changes.
+    // Thresholds since they exist, and moments of changes.
     mark(plot) {
       const { ctx, bbox } = plot;
       ctx.save();
@@ -395,8 +396,10 @@
       for (const level of this.chart.levels) {
         const y = plot.valToPos(level.value, "y", true);
         if (y < bbox.top || y > bbox.top + bbox.height) continue;
+        const left = Math.max(plot.valToPos(level.since, "x", true), bbox.left);
+        if (left >= bbox.left + bbox.width) continue;
         ctx.beginPath();
-        ctx.moveTo(bbox.left, y);
+        ctx.moveTo(left, y);
         ctx.lineTo(bbox.left + bbox.width, y);
         ctx.stroke();
       }
