@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
+from typing import Any
 
 import pytest
 
@@ -33,11 +34,10 @@ def config(project: Project, outside: Outside) -> AlertConfig:
     return make_config(project, eventTypeName=BEGINS.value)
 
 
-def event(event_type: EventType, created: datetime | None = None, **facts: str) -> EventReport:
+def event(event_type: EventType, created: datetime | None = None, **facts: Any) -> EventReport:
     """What an agent says about the connector of a host."""
-    return EventReport(
-        event_type=event_type, **{"hostname": "db1", "port": 27017, "created": created, **facts}
-    )
+    address: dict[str, Any] = {"hostname": "db1", "port": 27017}
+    return EventReport(event_type=event_type, created=created, **{**address, **facts})
 
 
 def work(now: datetime) -> None:
@@ -117,7 +117,7 @@ def test_a_late_end_without_a_time_closes_no_newer_alert_and_sends_nothing(
     ids=str,
 )
 def test_an_end_with_other_facts_about_the_same_host_ends_the_condition(
-    config: AlertConfig, project: Project, facts: dict[str, str]
+    config: AlertConfig, project: Project, facts: dict[str, Any]
 ) -> None:
     ingest(project, events=[event(ENDS, **facts)], now=NOW, observed=NOW - timedelta(seconds=50))
     ingest(project, host_report("db1"), now=NOW)
