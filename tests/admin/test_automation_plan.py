@@ -190,6 +190,7 @@ def test_a_draft_is_published_only_after_its_plan_was_shown(
     page = answer.text
     assert NOT_SEEN in page
     assert "<strong>db_1</strong> is no longer managed" in page
+    assert "If you publish this version, the agents change nothing." in page  # The key is no key.
     assert newest(project) == revision
     seen = answer.context["form"].shown_digest
     assert f'name="seen" value="{seen}"' in page

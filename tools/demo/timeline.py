@@ -304,7 +304,12 @@ def _automation(number: int) -> Mapping[str, Any]:
         "options": {"downloadBase": "/var/lib/ops-agent"},
         "databaseVersions": [{"name": each, "builds": []} for each in (VERSION, NEWER_VERSION)],
         "processes": [_process(host, number) for host in HOSTS if host.group == "catalogue"],
-        "auth": {"autoUser": "ops-agent", "autoPwd": "password of the demonstration"},
+        "auth": {
+            "autoUser": "ops-agent",
+            "autoPwd": "password of the demonstration",
+            "key": "ZGVtb25zdHJhdGlvbi1rZXk=",
+            "keyfile": "/var/lib/ops-agent/keyfile",
+        },
     }
 
 

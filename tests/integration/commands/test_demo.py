@@ -26,9 +26,11 @@ from alerting.models import (
 from alerting.models import NotificationAttempt as Attempt
 from automation.agents.changes import heartbeats_sweep
 from automation.choices import AgentType
+from automation.desired_state.store import goal_document
 from automation.measurements.rules import NUMBERS
 from automation.metrics import Metric
 from automation.models import Agent, AutomationRevision, Cluster, FleetWatch, Host, Reading, ReplicaSet
+from automation.plan.auth import auth_faults
 from events.models import Event, Signal
 from events.types import EVENT_TYPES, Category, EventType
 from integrations.choices import DeliveryStatus
@@ -143,6 +145,8 @@ def test_it_leaves_integrations_configurations_and_revisions() -> None:
     assert AlertConfig.objects.filter(group=None, deleted=None).exists()
     assert AlertConfig.objects.filter(deleted=None).values("event_type").distinct().count() > 8
     assert list(AutomationRevision.objects.values_list("number", flat=True).order_by("number")) == [1, 2, 3]
+    revision = AutomationRevision.objects.get(number=3)
+    assert auth_faults(goal_document(revision.group_id)) == []
 
 
 def test_it_leaves_events_of_most_categories_by_several_users_and_keys() -> None:
