@@ -12,7 +12,7 @@ from django.db.models import F, Model, QuerySet
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.inbox import length_words
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import severity_badge
+from alerting.incidents.presentation import rules_in_words, severity_badge
 from alerting.incidents.targets import targets_of
 from alerting.overview.host_mutes import HostMutes, host_mutes
 from automation.models import Host
@@ -112,13 +112,16 @@ def alert_spans(
     of_group: dict[tuple[str, str], list[Alert]] = defaultdict(list)
     for alert in rows:
         of_group[alert.group_id, _name(alert, targets.get(alert.id))].append(alert)
-    scale = _Scale(since, until)
+    scale, words = _Scale(since, until), rules_in_words(rows, visible_scope)
     left_out = [f"Only the newest {MOST_ALERTS} open and the newest {MOST_ALERTS} ended alerts are shown."]
     if mutes.is_cut:
         left_out.append("Some maintenance windows are not shown.")
     return AlertSpans(
-        groups=[_group(name, some, targets, mutes, scale) for (_, name), some in of_group.items()],
-        rows=[_row(alert, targets.get(alert.id), until) for alert in rows],
+        groups=[
+            _group(name, some, words, targets, mutes=mutes, scale=scale)
+            for (_, name), some in of_group.items()
+        ],
+        rows=[_row(alert, words[alert.id], targets.get(alert.id), until) for alert in rows],
         left_out=left_out[0 if is_cut else 1 :],
     )
 
@@ -142,7 +145,9 @@ def _name(alert: Alert, target: Model | None) -> str:
 def _group(
     name: str,
     alerts: Sequence[Alert],
+    rules: Mapping[str, str],
     targets: Mapping[str, Model],
+    *,
     mutes: HostMutes,
     scale: _Scale,
 ) -> SpanGroup:
@@ -157,27 +162,27 @@ def _group(
     return SpanGroup(
         label=Cell(name, page_url(about) if about else ""),
         project=str(alerts[0].group),
-        bars=list(_bars(alerts, scale)),
+        bars=list(_bars(alerts, rules, scale)),
         mutes=[SpanBar(*place, 0, f"muted by {title}") for title, place in sorted(muted)],
     )
 
 
-def _bars(alerts: Sequence[Alert], scale: _Scale) -> Iterator[SpanBar]:
+def _bars(alerts: Sequence[Alert], rules: Mapping[str, str], scale: _Scale) -> Iterator[SpanBar]:
     """Each in the first lane that is free at its time."""
     ends: list[float] = []
     for alert in sorted(alerts, key=lambda alert: (alert.created, alert.id)):
         left, width = scale.bar(alert.created, alert.resolved or scale.until)
         lane = next((place for place, end in enumerate(ends) if end <= left), len(ends))
         ends[lane:] = [left + width, *ends[lane + 1 :]]
-        words = f"{alert.words}, {target_words(alert.facts)}: {length_words(alert, scale.until)}"
+        words = f"{rules[alert.id]}, {target_words(alert.facts)}: {length_words(alert, scale.until)}"
         tone = "ended" if alert.resolved else severity_badge(alert)[1].value
         yield SpanBar(left, width, lane, words, page_url(alert), tone)
 
 
-def _row(alert: Alert, target: Model | None, now: datetime) -> SpanRow:
+def _row(alert: Alert, words: str, target: Model | None, now: datetime) -> SpanRow:
     return SpanRow(
         target=Cell(target_words(alert.facts), page_url(target) if target else ""),
-        alert=Cell(alert.words, page_url(alert)),
+        alert=Cell(words, page_url(alert)),
         began=alert.created,
         length=length_words(alert, now),
     )

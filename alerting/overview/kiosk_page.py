@@ -19,7 +19,7 @@ from accesslist.kiosks.store import kiosk_opened, kiosk_scope
 from alerting.engine.lag import longest_waits
 from alerting.engine.workers import workers_seen
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import severity_badge
+from alerting.incidents.presentation import rules_in_words, severity_badge
 from alerting.overview.store import NeedingAlerts, alerts_needing
 from automation.fleet_map import fleet_map
 from events.wording import target_words
@@ -64,6 +64,7 @@ def kiosk_board(request: HttpRequest) -> HttpResponse:
 def _board(kiosk: Kiosk, visible_scope: VisibleScope, now: datetime) -> dict[str, Any]:
     needing = alerts_needing(visible_scope, now)
     first = needing.rows[:_MOST_ALERTS]
+    words = rules_in_words(first, visible_scope)
     return {
         "title": str(kiosk.project or kiosk.org),
         "read": now,
@@ -71,7 +72,7 @@ def _board(kiosk: Kiosk, visible_scope: VisibleScope, now: datetime) -> dict[str
         "count": needing.count_words,
         "is_quiet": not needing.rows,
         "others": _other_words(needing),
-        "alerts": [_alert(alert, now) for alert in first],
+        "alerts": [_alert(alert, words[alert.id], now) for alert in first],
         "more": more_words(len(needing.rows) - len(first), at_least=needing.is_cut),
         "maps": list(fleet_map(visible_scope, now)),
     }
@@ -91,10 +92,10 @@ def _other_words(needing: NeedingAlerts) -> str:
     return " · ".join(f"{number_of(count)} {words}" for count, words in counts if count)
 
 
-def _alert(alert: Alert, now: datetime) -> dict[str, Any]:
+def _alert(alert: Alert, words: str, now: datetime) -> dict[str, Any]:
     severity, tone = severity_badge(alert)
     return {
-        "words": alert.words,
+        "words": words,
         "severity": severity,
         "tone": tone.value,
         "target": target_words(alert.facts),

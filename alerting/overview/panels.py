@@ -23,7 +23,7 @@ from alerting.engine.models import Notification, WorkerHeartbeat
 from alerting.engine.notification_log import NotifiedEvent, events_of_notifications, origins_of
 from alerting.engine.workers import clock_words_of, failing_loop_words_of, is_running, workers_known
 from alerting.incidents.models import TARGET_NAME, Alert
-from alerting.incidents.presentation import alert_cells
+from alerting.incidents.presentation import alert_cells, rules_in_words
 from alerting.incidents.store import Age, active_first_rows, alerts_matching
 from alerting.incidents.tabs import AlertTab
 from alerting.incidents.targets import targets_of
@@ -90,13 +90,17 @@ def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Wid
 def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
     alerts = active_alerts(visible_scope=visible_scope, now=now)
     targets, muted = targets_of(alerts.rows), muting_windows(alerts.rows, now=now)
+    words = rules_in_words(alerts.rows, visible_scope)
     return Panel(
         name="alerts",
         rank=10,
         title="Open and pending alerts",
         unit="alerts open or pending",
         headers=["Alert", "Severity", "Target", "Project", "State", "Age"],
-        rows=[_alert(row, targets.get(row.id), muted.is_muted(row.id), now) for row in alerts.rows],
+        rows=[
+            _alert(row, words[row.id], targets.get(row.id), muted.is_muted(row.id), now)
+            for row in alerts.rows
+        ],
         count=alerts.count,
         url=list_url(Alert, state=AlertTab.ALL),
         empty="No open alerts. Alerts appear here when the condition of an enabled alert configuration "
@@ -108,8 +112,10 @@ def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
     )
 
 
-def _alert(alert: Alert, target: Model | None, is_muted: bool | None, now: datetime) -> Sequence[Cell]:
-    what, severity, state, age = alert_cells(alert, now, is_muted=is_muted)
+def _alert(
+    alert: Alert, words: str, target: Model | None, is_muted: bool | None, now: datetime
+) -> Sequence[Cell]:
+    what, severity, state, age = alert_cells(alert, words, now, is_muted=is_muted)
     about = Cell(target_words(alert.facts), page_url(target) if target else "")
     project = Cell(alert.group.name, page_url(alert.group))
     return [what, severity, about, project, state, age]
@@ -292,6 +298,7 @@ def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Pa
     about = f'"{host}"'
     alerts = active_first_rows(alerts_matching(of_project, about, visible_scope=visible_scope), now=now)
     muted = muting_windows(alerts.rows, now=now)
+    words = rules_in_words(alerts.rows, visible_scope)
     of_host = list_url(Alert, state=AlertTab.ALL, q=about, group__id__exact=host.group_id)
     all_alerts = Cell("All alerts of this host", of_host)
     return Panel(
@@ -299,7 +306,7 @@ def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Pa
         title="Open alerts",
         unit="open alerts",
         headers=["Alert", "Severity", "Status", "Age"],
-        rows=[alert_cells(row, now, is_muted=muted.is_muted(row.id)) for row in alerts.rows],
+        rows=[alert_cells(row, words[row.id], now, is_muted=muted.is_muted(row.id)) for row in alerts.rows],
         count=alerts.count,
         url=of_host,
         empty="No open alerts about this host.",
@@ -316,6 +323,7 @@ def alerts_of_set(visible_scope: VisibleScope, row: Any, hosts: Sequence[Host], 
     of_hosts = Q(facts__hostId__in=[host.id for host in hosts])
     alerts = active_first_rows(about.filter(of_row | of_hosts), now=now)
     targets, muted = targets_of(alerts.rows), muting_windows(alerts.rows, now=now)
+    words = rules_in_words(alerts.rows, visible_scope)
     about_it = list_url(Alert, state=AlertTab.ALL, q=f'"{row.name}"', group__id__exact=row.group_id)
     return Panel(
         name="alerts",
@@ -323,7 +331,7 @@ def alerts_of_set(visible_scope: VisibleScope, row: Any, hosts: Sequence[Host], 
         unit="open alerts",
         headers=["Alert", "Severity", "Target", "Status", "Age"],
         rows=[
-            _alert_of_set(alert, targets.get(alert.id), muted.is_muted(alert.id), now)
+            _alert_of_set(alert, words[alert.id], targets.get(alert.id), muted.is_muted(alert.id), now)
             for alert in alerts.rows
         ],
         count=alerts.count,
@@ -333,8 +341,10 @@ def alerts_of_set(visible_scope: VisibleScope, row: Any, hosts: Sequence[Host], 
     )
 
 
-def _alert_of_set(alert: Alert, target: Model | None, is_muted: bool | None, now: datetime) -> Sequence[Cell]:
-    what, severity, state, age = alert_cells(alert, now, is_muted=is_muted)
+def _alert_of_set(
+    alert: Alert, words: str, target: Model | None, is_muted: bool | None, now: datetime
+) -> Sequence[Cell]:
+    what, severity, state, age = alert_cells(alert, words, now, is_muted=is_muted)
     return [what, severity, Cell(target_words(alert.facts), page_url(target) if target else ""), state, age]
 
 

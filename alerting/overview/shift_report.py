@@ -12,7 +12,7 @@ from alerting.engine.models import Notification
 from alerting.engine.notification_log import of_own_configs
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import alert_badge, severity_badge
+from alerting.incidents.presentation import alert_badge, rules_in_words, severity_badge
 from alerting.incidents.store import alert_acknowledgement, urgent_first
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.rules import WindowState, category_list
@@ -134,38 +134,46 @@ def _sections(visible_scope: VisibleScope, since: datetime, until: datetime) -> 
     open_now = alerts.filter(status=AlertStatus.OPEN.value)
     has_opened = Q(status=AlertStatus.OPEN.value) | Q(resolved__gte=F("opens"))
     opened = alerts.filter(has_opened, opens__range=(since, until)).order_by("-opens", "-id")
-    closed = alerts.filter(resolved__gte=F("opens"), resolved__range=(since, until))
+    ended = alerts.filter(resolved__gte=F("opens"), resolved__range=(since, until))
+    closed = ended.order_by("-resolved", "-id")
     urgent = urgent_first(open_now, 0, _MOST, now=until)
-    yield _alerts("Still open", urgent, bounded_count(open_now), until)
-    yield _alerts("Opened", opened[:_MOST], bounded_count(opened), until)
-    yield _alerts("Closed", closed.order_by("-resolved", "-id")[:_MOST], bounded_count(closed), until)
+    yield _alerts("Still open", urgent, bounded_count(open_now), visible_scope, until)
+    yield _alerts("Opened", opened[:_MOST], bounded_count(opened), visible_scope, until)
+    yield _alerts("Closed", closed[:_MOST], bounded_count(closed), visible_scope, until)
     yield _windows(visible_scope, until)
     yield _changes(visible_scope, since, until)
     yield _failures(visible_scope, since, until)
 
 
-def _alerts(title: str, rows: Sequence[Alert] | QuerySet[Alert], count: int, now: datetime) -> ReportSection:
+def _alerts(
+    title: str,
+    rows: Sequence[Alert] | QuerySet[Alert],
+    count: int,
+    visible_scope: VisibleScope,
+    now: datetime,
+) -> ReportSection:
     alerts = list(rows)
+    words = rules_in_words(alerts, visible_scope)
     active = {status.value for status in ACTIVE}
     muted = muting_windows([alert for alert in alerts if alert.status in active], now=now)
     return ReportSection(
         title,
         ["Alert", "Severity", "Target", "Project", "State", "Since", "Lasted", "Acknowledged"],
-        [_alert(alert, muted.is_muted(alert.id), now) for alert in alerts],
+        [_alert(alert, words[alert.id], muted.is_muted(alert.id), now) for alert in alerts],
         count,
         "No alerts.",
         has_notes=True,
     )
 
 
-def _alert(alert: Alert, is_muted: bool | None, now: datetime) -> Sequence[Cell]:
+def _alert(alert: Alert, words: str, is_muted: bool | None, now: datetime) -> Sequence[Cell]:
     state, tone = alert_badge(alert, now, is_muted=is_muted)
     severity, severity_tone = severity_badge(alert)
     acknowledgement = alert_acknowledgement(alert, now)
     by = acknowledgement.username or "" if acknowledgement else ""
     comment = f": {acknowledgement.comment}" if acknowledgement and acknowledgement.comment else ""
     return [
-        Cell(alert.words, page_url(alert)),
+        Cell(words, page_url(alert)),
         Cell(severity, tone=severity_tone),
         Cell(target_words(alert.facts)),
         Cell(alert.group.name),

@@ -143,6 +143,18 @@ class TestWhoSeesWhat:
             assert numbers(page)["notifications failing"] == "2"
             assert page.count("<td>1</td>") == 1
 
+    def test_alerts_have_the_names_of_their_rules(self, console: Client, project: Project) -> None:
+        make_alert(project, config_id=make_config(project, name="Nightly <restore>").id)
+        hidden = make_global_config(name="Of the installation")
+        make_alert(project, config_id=hidden.id, is_global=True)
+        page = panel(start_page(console), "alerts")
+        assert "Nightly &lt;restore&gt;" in page
+        assert "Of the installation" in page
+        reader = browser_with(Role.GROUP_READ_ONLY, project=project)
+        page = panel(start_page(reader), "alerts")
+        assert "Nightly &lt;restore&gt;" in page
+        assert "Of the installation" not in page
+
     def test_a_project_reader_does_not_see_recipients_of_global_configurations(
         self, project: Project
     ) -> None:
