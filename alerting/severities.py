@@ -1,6 +1,6 @@
 """The severity of configurations and alerts in statements: `events.types.severity_of` in SQL."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from django.db.models import CharField, IntegerField, Q, Value
 from django.db.models.expressions import Case, F, When
@@ -29,10 +29,10 @@ SEVERITY = Coalesce(
 
 def has_severity(*severities: str) -> Q:
     """The rows with any of the severities."""
-    return Q(severity__in=severities) | Q(severity=None, event_type__in=types_of(severities))
+    return Q(severity__in=severities) | Q(severity=None, event_type__in=types_of(*severities))
 
 
-def types_of(severities: Iterable[str]) -> list[str]:
+def types_of(*severities: str) -> list[str]:
     """The event types whose rows without a severity have any of these severities."""
     return [name for severity in severities for name in _TYPES[severity]]
 

@@ -126,7 +126,7 @@ class AlertRows:
             "status": self.status,
             "config_id": self.config_id,
             "severities": list(self.severities),
-            "types_of_severities": types_of(self.severities),
+            "types_of_severities": types_of(*self.severities),
         }
 
 
