@@ -73,11 +73,11 @@ def window_warnings(window: MaintenanceWindow, now: datetime, *, not_only: str =
     unknown = unknown_hosts(window.group_id, only_hosts(window.matchers))
     if not unknown:
         return [muted_words(extent)]
-    shown, more = cut(unknown, _MOST_UNKNOWN)
-    names = ", ".join([*shown, more_words(more)] if more else shown)
+    names, left_out = cut(unknown, _MOST_UNKNOWN)
+    listed = ", ".join([*names, more_words(left_out)] if left_out else names)
     return [
         muted_words(extent),
-        f"Not hosts of the project now: {names}. The window mutes them once they are added.",
+        f"Not hosts of the project now: {listed}. The window mutes them once they are added.",
     ]
 
 

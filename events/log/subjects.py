@@ -42,14 +42,15 @@ def subjects(events: Sequence[Event], visible_scope: VisibleScope, site: AdminSi
 
 def _rows(events: Iterable[Event], visible_scope: VisibleScope, site: AdminSite) -> Mapping[Any, Cell]:
     """The visible rows of the events, by ID; integrations by project and type."""
-    listed, found = list(events), {}
+    listed = list(events)
+    cells: dict[Any, Cell] = {}
     for key, label in _ROWS:
         for row in rows_seen(site, visible_scope, label, "pk", (event.details.get(key) for event in listed)):
-            found[row.pk] = Cell(str(row), page_url(row))
+            cells[row.pk] = Cell(str(row), page_url(row))
     types = [_integration(event) for event in listed]
     for row in rows_seen(site, visible_scope, "integrations.integration", "type", types):
-        found[row.group_id, row.type] = Cell(str(row), page_url(row))
-    return found
+        cells[row.group_id, row.type] = Cell(str(row), page_url(row))
+    return cells
 
 
 def _of_row(event: Event, rows: Mapping[Any, Cell]) -> Cell | None:

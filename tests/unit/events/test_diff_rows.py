@@ -160,7 +160,7 @@ def test_no_changes_are_no_rows() -> None:
     assert changed_resources([]) == []
 
 
-def test_a_summary_of_several_resources_names_those_that_have_a_name() -> None:
+def test_a_summary_of_several_resources_names_each_that_has_a_name() -> None:
     def upgraded(name: str) -> JsonObject:
         (changed,) = diff(DiffType.PROCESS, name, old={"version": "8.0.4"}, new={"version": "8.0.5"})
         return changed
