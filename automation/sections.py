@@ -20,6 +20,8 @@ Item = TypeVar("Item")
 
 DEFAULT_PORT = 27017
 DEFAULT_HOST = "localhost"
+LONGEST_PROCESS_NAME, LONGEST_SET_NAME = 300, 200
+"""Maximum characters of the names of processes and replica sets. A name of `host:port` is shorter."""
 _LONGEST_TOKEN = 200
 """Maximum characters of a key in an answer, so that answers are not many times larger than requests."""
 

@@ -22,6 +22,10 @@ MAX_MARKS = 2_000_000
 UNKEPT_TEXT: Final = "must not contain NUL characters or lone surrogates"
 """The fault of a text for which `is_kept` is false."""
 
+SEVERAL_LINES_TEXT: Final = "must not contain control characters"
+"""The fault of a text for which `is_single_line` is false."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNKEPT = re.compile(r"[\x00\ud800-\udfff]")
 _NO_MARKS = bytes(set(range(256)) - set(b"[]{},"))
 _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
@@ -33,6 +37,11 @@ _BEYOND_DOUBLE: int = 10**_MOST_DIGITS
 def is_kept(text: str) -> bool:
     """Whether PostgreSQL can store the text and a response can contain it."""
     return not _UNKEPT.search(text)
+
+
+def is_single_line(text: str) -> bool:
+    """Whether the text has no control characters."""
+    return not _CONTROL.search(text)
 
 
 def bounded_integer(text: str) -> int:

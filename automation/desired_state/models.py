@@ -3,6 +3,7 @@
 from django.db import models
 
 from accesslist.models import Project
+from automation.sections import LONGEST_PROCESS_NAME
 from opsapi.api.principal import ActorKind
 from opsapi.fields import EncryptedField, OptionalIdField, PrimaryIdField
 
@@ -17,7 +18,7 @@ class ProcessStatus(models.Model):
     group = models.ForeignKey(
         Project, on_delete=models.CASCADE, related_name="process_statuses", verbose_name="project"
     )
-    name = models.CharField(max_length=200)
+    name = models.CharField(max_length=LONGEST_PROCESS_NAME)
     hostname = models.CharField(max_length=253)
     goal_version = models.PositiveIntegerField()
     error = models.TextField(null=True)

@@ -3,6 +3,7 @@
 from automation.fields import Hostname
 from automation.plan.auth import KeyUse
 from automation.plan.values import NO_MOVE, WAITS, MemberState, MoveKind
+from automation.sections import LONGEST_PROCESS_NAME, LONGEST_SET_NAME
 from automation.turns.agent_documents import MOST_MEMBERS
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, Values
@@ -17,7 +18,7 @@ class ObservedMemberDocument(Document):
 
     id = Whole(max_value=_MOST, example=0)
     host = Text(
-        max_length=300,
+        max_length=LONGEST_PROCESS_NAME,
         help_text="Name of the process, or host:port if the automation configuration has no process there.",
         example="orders_1",
     )
@@ -31,7 +32,7 @@ class ObservedMemberDocument(Document):
 class ObservedProcessDocument(Document):
     """What an agent observes of a process of its machine. A fact that is left out is not known."""
 
-    name = Text(max_length=300, example="orders_1")
+    name = Text(max_length=LONGEST_PROCESS_NAME, example="orders_1")
     running = Flag(required=False, example=True)
     state = OneOf(
         [state.value for state in MemberState],
@@ -43,7 +44,7 @@ class ObservedProcessDocument(Document):
     featureCompatibilityVersion = Text(max_length=20, required=False, example="7.0")
     hasData = Flag(required=False, example=True)
     memberName = Text(
-        max_length=300,
+        max_length=LONGEST_PROCESS_NAME,
         required=False,
         help_text="The host:port of the member in the configuration of the replica set.",
         example="db1.example.com:27017",
@@ -97,7 +98,7 @@ class ObservationsDocument(Document):
         help_text="The version of the automation configuration that the agent carries out.",
         example=2,
     )
-    replicaSetName = Text(max_length=200, source="replica_set", example="orders")
+    replicaSetName = Text(max_length=LONGEST_SET_NAME, source="replica_set", example="orders")
     processes = ListOf(ObservedProcessDocument(), max_length=MOST_MEMBERS)
 
     def check(self, values: Values, bad: frozenset[str]) -> list[BadField]:

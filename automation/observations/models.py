@@ -3,6 +3,7 @@
 from django.db import models
 
 from accesslist.models import Project
+from automation.sections import LONGEST_PROCESS_NAME, LONGEST_SET_NAME
 
 
 class MemberObservation(models.Model):
@@ -17,8 +18,8 @@ class MemberObservation(models.Model):
         verbose_name="project",
         db_index=False,
     )
-    replica_set = models.CharField(max_length=200)
-    process = models.CharField(max_length=300)
+    replica_set = models.CharField(max_length=LONGEST_SET_NAME)
+    process = models.CharField(max_length=LONGEST_PROCESS_NAME)
     hostname = models.CharField(max_length=253, help_text="Of the agent, in lower case.")
     goal_version = models.PositiveIntegerField()
     observed = models.DateTimeField()

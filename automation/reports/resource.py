@@ -28,6 +28,7 @@ from automation.reports.rules import (
     Report,
     Samples,
 )
+from automation.sections import LONGEST_PROCESS_NAME
 from automation.turns.rules import REPORTED_STATES
 from automation.units import Unit, convert
 from events.types import EVENT_TYPES, EventType
@@ -277,7 +278,7 @@ class ReportedPlanDocument(Document):
 class ReportedProcessDocument(Document):
     """The progress of a process, from an automation agent."""
 
-    name = Text(max_length=200, example="orders_1")
+    name = Text(max_length=LONGEST_PROCESS_NAME, example="orders_1")
     hostname = Hostname(example="db1.example.com")
     lastGoalVersionAchieved = Whole(source="goal_version", example=1)
     errorString = Text(max_length=10_000, single_line=False, source="error", required=False)

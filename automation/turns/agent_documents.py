@@ -4,6 +4,7 @@ from rest_framework import serializers
 
 from automation.fields import Hostname
 from automation.plan.values import MoveKind
+from automation.sections import LONGEST_PROCESS_NAME
 from automation.turns.models import PlanTurn
 from automation.turns.rules import (
     MOST_STEP_SECONDS,
@@ -116,7 +117,7 @@ class TurnRequestDocument(Document):
     """A request for the turn of the replica set of a process, or a move without a turn that failed."""
 
     hostname = Hostname(help_text="The machine of the agent.", example="db1.example.com")
-    process = Text(max_length=300, help_text="Name of the process.", example="orders_1")
+    process = Text(max_length=LONGEST_PROCESS_NAME, help_text="Name of the process.", example="orders_1")
     move = OneOf([kind.value for kind in MoveKind], example=MoveKind.RESTART.value)
     requestId = Text(
         max_length=64,
@@ -139,7 +140,7 @@ class TurnRequestDocument(Document):
     )
     step = Text(max_length=200, required=False, help_text="The step of the move.", example="stop")
     members = ListOf(
-        Text(max_length=300),
+        Text(max_length=LONGEST_PROCESS_NAME),
         max_length=MOST_MEMBERS,
         required=False,
         help_text="The members of the replica set as the set itself says: names of processes, or host:port "

@@ -45,7 +45,8 @@ from automation.turns.rules import (
     TurnReport,
     TurnRequest,
     TurnState,
-    unit_key,
+    stored_key,
+    stored_set,
 )
 from automation.turns.store import pause_of, stop_hold, stops_of, turn_with_id
 from events.choices import DiffType
@@ -278,7 +279,7 @@ def _subject(group_id: str, document: Mapping[str, Any], request: TurnRequest) -
     if any(goal.is_manual for goal in unit.processes if goal.name == request.process):
         raise ApiError.of_field("process", ErrorCode.INVALID_ATTRIBUTE, MANUAL)
     host = hosts_of_processes(group_id, document, {request.process}).get(request.process)
-    return _Subject(document, unit, unit_key(unit), host)
+    return _Subject(document, unit, stored_key(unit), host)
 
 
 def _expire(act: RecordedAct, group_id: str) -> None:
@@ -380,7 +381,7 @@ def _wait(
     elif row.reason != first.reason.name:
         row.since = now
     row.since = since or row.since
-    row.replica_set, row.host_id = subject.unit.replica_set, host_id
+    row.replica_set, row.host_id = stored_set(subject.unit.replica_set), host_id
     row.reason, row.names, row.asked = first.reason.name, dict(first.names), now
     if not row.alerted and row.began <= now - PATIENCE:
         row.alerted = True
@@ -423,7 +424,7 @@ def _new_turn(act: RecordedAct, request: TurnRequest, subject: _Subject, **times
     turn = PlanTurn.objects.create(
         group_id=group_id,
         unit=subject.key,
-        replica_set=subject.unit.replica_set,
+        replica_set=stored_set(subject.unit.replica_set),
         process=request.process,
         hostname=machine_key(request.hostname),
         host_id=subject.host.id if subject.host else None,

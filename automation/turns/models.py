@@ -4,7 +4,8 @@ from django.db import models
 from django.db.models import Q
 
 from accesslist.models import Project
-from automation.turns.rules import TurnState
+from automation.sections import LONGEST_PROCESS_NAME, LONGEST_SET_NAME
+from automation.turns.rules import LONGEST_KEY, TurnState
 from opsapi.api.principal import ActorKind
 from opsapi.clock import time_words
 from opsapi.fields import OptionalIdField, PrimaryIdField
@@ -42,9 +43,9 @@ class PlanTurn(models.Model):
     group = models.ForeignKey(
         Project, on_delete=models.CASCADE, related_name="plan_turns", verbose_name="project", db_index=False
     )
-    unit = models.CharField(max_length=300)
-    replica_set = models.CharField(max_length=200, default="")
-    process = models.CharField(max_length=300)
+    unit = models.CharField(max_length=LONGEST_KEY)
+    replica_set = models.CharField(max_length=LONGEST_SET_NAME, default="")
+    process = models.CharField(max_length=LONGEST_PROCESS_NAME)
     hostname = models.CharField(max_length=253, help_text="Of the agent.")
     host_id = OptionalIdField(help_text="The host of the process.")
     move = models.CharField(max_length=20)
@@ -95,8 +96,8 @@ class WaitingMove(models.Model):
         verbose_name="project",
         db_index=False,
     )
-    process = models.CharField(max_length=300)
-    replica_set = models.CharField(max_length=200, default="")
+    process = models.CharField(max_length=LONGEST_PROCESS_NAME)
+    replica_set = models.CharField(max_length=LONGEST_SET_NAME, default="")
     host_id = OptionalIdField()
     move = models.CharField(max_length=20)
     reason = models.CharField(max_length=40)

@@ -1,5 +1,6 @@
 """Turns, and the plan of each process as its status shows it. Pure."""
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -10,6 +11,7 @@ from automation.plan.reasons import PlanReason, ReasonKind
 from automation.plan.reported import DrawnPlan
 from automation.plan.values import WITH_TURN, AutomationGoal, GoalUnit, MoveKind, PlanHold
 from automation.plan.wording import detail
+from automation.sections import LONGEST_SET_NAME
 
 
 class MoveState(StrEnum):
@@ -89,7 +91,7 @@ def shown_plans(
         for planned in drawn_unit.moves:
             of_unit.setdefault(planned.move.process, ShownPlan()).moves.append(_planned(planned))
         _add_holds(of_unit, names, [*drawn_unit.holds, *unit.notes])
-        if stop := stops.get(unit_key(unit)):
+        if stop := stops.get(stored_key(unit)):
             for plan in of_unit.values():
                 plan.waits.insert(0, stop)
         if paused_since is not None:
@@ -220,6 +222,24 @@ def unit_key(unit: GoalUnit) -> str:
         return f"replica set {unit.replica_set}"
     kind = "routers" if len(unit.processes) > 1 else "process"
     return f"{kind} {unit.processes[0].name}"
+
+
+LONGEST_KEY = 300
+"""Maximum characters of the stored key of a unit."""
+
+
+def stored_key(unit: GoalUnit) -> str:
+    """The key as turns store it: that of a long name is cut, and its end replaced by a digest."""
+    key = unit_key(unit)
+    if len(key) <= LONGEST_KEY:
+        return key
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    return f"{key[: LONGEST_KEY - len(digest)]}{digest}"
+
+
+def stored_set(name: str) -> str:
+    """The name of a replica set as turns store it: an earlier build published longer names."""
+    return name[:LONGEST_SET_NAME]
 
 
 def planned_until(state: TurnState, *, until: datetime, ended: datetime | None) -> datetime:

@@ -35,6 +35,7 @@ from automation.turns.rules import (
     TurnState,
     planned_until,
     shown_plans,
+    stored_set,
     with_turns,
 )
 from opsapi.api.catalogue import ErrorCode
@@ -257,7 +258,7 @@ def machine_config(group_id: str, hostname: str, state: MachineState) -> JsonObj
     """
     part = machine_part(goal_document(group_id), machine_key(hostname))
     own = {process_name(process) for process in part["processes"]}
-    sets = {name for name in map(set_name, part["processes"]) if name}
+    sets = {stored_set(name) for name in map(set_name, part["processes"]) if name}
     stopped = [stop for stop in state.stops if stop.process in own or stop.replica_set in sets]
     return {
         **part,

@@ -20,11 +20,10 @@ from opsapi.api.documents import A_TIME, AN_ID, InvalidField, invalid
 from opsapi.api.errors import MOST_FAULTS, BadField, must_be_one_of
 from opsapi.hostnames import canonical_hostname
 from opsapi.ids import ID_PATTERN, is_id
-from opsapi.wire_json import UNKEPT_TEXT, is_kept
+from opsapi.wire_json import SEVERAL_LINES_TEXT, UNKEPT_TEXT, is_kept, is_single_line
 
 MAX_INTEGER = 2_147_483_647
 _MARGINS = f"{whitespace}\u00a0\u200b\u200c\u200d\u2060\ufeff"
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TELEPHONE = re.compile(r"\+?[0-9 ().-]+")
 
 
@@ -94,8 +93,8 @@ class Text(WithExample, serializers.CharField):
             raise invalid("must be a string")
         if not minimum <= len(data) <= maximum:
             raise invalid(f"must have {minimum} to {maximum} characters")
-        if self.single_line and _CONTROL.search(data):
-            raise invalid("must not contain control characters")
+        if self.single_line and not is_single_line(data):
+            raise invalid(SEVERAL_LINES_TEXT)
         if not is_kept(data):
             raise invalid(UNKEPT_TEXT)
         return data

@@ -111,7 +111,9 @@ def full_process(**changes: Any) -> dict[str, Any]:
         "defaultReadConcern": {"level": "majority"},
         "defaultWriteConcern": {"j": True, "w": "2", "wtimeout": 1000},
     }
+    settings = {"net": {"port": 27017}, "storage": {"dbPath": "/data"}, "replication": {"replSetName": "db"}}
     everything = {
+        "args2_6": settings,
         "alias": "db.example.com",
         "backupRestoreUrl": "https://restore.example.com/1",
         "cluster": "east",

@@ -283,7 +283,7 @@ def _object(value: Section, schema: Mapping[str, Any]) -> JsonObject:
     members: JsonObject = {}
     for name, member in value.items():
         field = known.get(name, {})
-        if member is not None or not field:
+        if member is not None or "type" not in resolved(field):
             members.setdefault(field.get("olderNameOf", name), _completed(member, field))
     for name, field in known.items():
         if "default" in field:

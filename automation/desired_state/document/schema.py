@@ -17,6 +17,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField, must_be_one_of
 from opsapi.clock import parse_time
 from opsapi.hostnames import canonical_hostname
+from opsapi.wire_json import SEVERAL_LINES_TEXT, is_single_line
 
 CANCEL: Final = "CANCEL"
 """The backupRestoreUrl that stops a running restore."""
@@ -68,6 +69,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     "iso-8601-time": Format(is_time, "must be an ISO 8601 date-time, such as 2026-11-21T07:26:14Z"),
     "host": Format(is_host, "must be a host name (RFC 1123) or an IP address"),
     "write-concern": Format(is_write_concern, "must be majority or a number of members"),
+    "single-line": Format(is_single_line, SEVERAL_LINES_TEXT),
     "restore-url": Format(is_restore_url, "must be CANCEL or an http or https URL"),
 }
 
@@ -190,6 +192,7 @@ def _types(demand: str | Sequence[str]) -> str:
 _MESSAGES: Final[Mapping[str, Callable[[Any], str]]] = {
     "type": _types,
     "minLength": lambda _: "must not be empty",
+    "maxLength": lambda most: f"must have at most {most} characters",
     "minimum": lambda least: f"must be at least {least}",
     "maximum": lambda most: f"must be at most {most}",
     "maxItems": lambda most: f"must have at most {most} items",

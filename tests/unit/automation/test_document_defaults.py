@@ -115,3 +115,9 @@ def test_the_two_kinds_of_agents_have_their_own_names() -> None:
     stored = document(monitoringVersions=[agent(name="1")])
     sent = document(backupVersions=[agent(name="9")])
     assert completed(sent, stored)["backupVersions"][0]["name"] == "9"
+
+
+@each("replication", [None, {"replSetName": None}], ids=str)
+def test_a_null_of_a_field_whose_type_is_not_checked_stays(replication: Any) -> None:
+    settings = {"net": {"port": 27017}, "replication": replication}
+    assert completed_process(args2_6=settings)["args2_6"] == settings

@@ -168,6 +168,7 @@ PROCESS = ("processes", 0)
 BUILD = ("databaseVersions", 0, "builds", 0)
 CONCERN = (*PROCESS, "defaultRWConcern", "defaultWriteConcern", "w")
 LEVEL = (*PROCESS, "defaultRWConcern", "defaultReadConcern", "level")
+SET_NAME = (*PROCESS, "args2_6", "replication", "replSetName")
 PORT = (*PROCESS, "args2_6", "net", "port")
 TIMES = ("lastCompact", "lastRestart", "lastResync", "lastKmipMasterKeyRotation")
 
@@ -198,6 +199,10 @@ TIMES = ("lastCompact", "lastRestart", "lastResync", "lastKmipMasterKeyRotation"
         (CONCERN, 2.0, INVALID),
         (CONCERN, -1, INVALID),
         (CONCERN, True, INVALID),
+        ((*PROCESS, "name"), "n" * 301, INVALID),
+        ((*PROCESS, "name"), "two\nlines", INVALID),
+        (SET_NAME, "r" * 201, INVALID),
+        (SET_NAME, "a\u2028b", INVALID),
         ((*PROCESS, "backupRestoreUrl"), "", INVALID),
         ((*PROCESS, "backupRestoreUrl"), "cancel", INVALID),
         ((*PROCESS, "backupRestoreUrl"), "ftp://restore.example.com/1", INVALID),
@@ -230,6 +235,9 @@ def test_a_value_out_of_range_or_format_is_refused(
         ((*PROCESS, "hostname"), "2001:db8::1"),
         (PORT, 1),
         (PORT, 65535),
+        ((*PROCESS, "name"), "é" * 300),
+        (SET_NAME, "r" * 200),
+        *((SET_NAME, value) for value in (5, ["any"], {"any": "thing"})),
         *((LEVEL, level) for level in ("available", "local", "majority", "linearizable", "snapshot")),
         *((CONCERN, w) for w in ("majority", "0", "3", "50", 0, 3)),
         ((*PROCESS, "backupRestoreUrl"), "CANCEL"),
