@@ -14,7 +14,8 @@ _SHORTEST_CUT = 8
 """A secret that the end of a text cuts off is recognized by at least this number of its characters."""
 _SHOWN = 4
 _SHORT = 8
-_AUTHORITY: Final = "://"
+# The second alternative is a URL without its scheme: it does not begin within a path.
+_AUTHORITY: Final = re.compile(r"(://|(?<![\w/.:~-])//)")
 _UNPRINTABLE = re.compile(r"[^\x21-\x7e]+")
 _WORD = re.compile(r"\S+")
 # Everything before the last @ of the authority. If the authority is neither `host` nor `host:port`, the
@@ -67,25 +68,24 @@ def _forms(secret: str) -> Iterable[str]:
 def redact_urls(text: str) -> str:
     """Return the text with `******` for the user info and the query of every URL in it.
 
-    A URL ends at white space. A path with a query of `name=value` counts as a URL without scheme.
+    A URL ends at white space. It can lack its scheme: `//host`, or a path with a query of `name=value`.
     """
     return _WORD.sub(lambda word: _redact_word(word[0]), text) if "/" in text else text
 
 
 def holds_redacted_url(text: str) -> bool:
     """Whether `******` replaces the user info or the query of a URL in the text."""
-    redacted_user = f"{_AUTHORITY}{MASK}@"
+    redacted_user = f"//{MASK}@"
     return MASK in text and any(
         redacted_user in word or ("/" in word and word.endswith(f"?{MASK}")) for word in text.split()
     )
 
 
 def _redact_word(word: str) -> str:
-    scheme, *parts = word.split(_AUTHORITY)
-    if parts:
-        word = _AUTHORITY.join([scheme, *map(_redact_user_info, parts)])
+    parts = _AUTHORITY.split(word)
+    word = "".join([parts[0], *(_redact_user_info(part) for part in parts[1:])])
     path, mark, query = word.partition("?")
-    has_query = query and (parts or ("/" in path and _PARAMETER.match(mark + query)))
+    has_query = query and (parts[1:] or ("/" in path and _PARAMETER.match(mark + query)))
     return f"{path}?{MASK}" if has_query else word
 
 

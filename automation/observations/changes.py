@@ -4,7 +4,7 @@ An observation is news for a minute, and only under the version of the automatio
 was observed: nobody plans with an older one. A publication deletes all observations of the project.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -20,6 +20,7 @@ from automation.sections import items, process_name, set_name
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor
+from opsapi.redaction import redact_urls
 from opsapi.roles import Scope
 from opsapi.wire_json import JsonObject
 
@@ -62,6 +63,15 @@ def _places(revision_id: str) -> Mapping[str, _ProcessPlace]:
     }
 
 
+def _without_secrets(value: Any, names: Collection[str]) -> Any:
+    """The part of an observation without secrets in URLs. Names of processes stay: they are compared."""
+    if isinstance(value, Mapping):
+        return {name: _without_secrets(member, names) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_without_secrets(item, names) for item in value]
+    return redact_urls(value) if isinstance(value, str) and value not in names else value
+
+
 def observation_exchange(
     *, group_id: str, observed: Observations, actor: Actor, now: datetime
 ) -> list[JsonObject]:
@@ -89,7 +99,7 @@ def observation_exchange(
             hostname=hostname,
             goal_version=version,
             observed=now,
-            document=process,
+            document=_without_secrets(process, places),
         )
         for process in observed.processes
     ]

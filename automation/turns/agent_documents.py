@@ -21,6 +21,7 @@ from opsapi.api.errors import BadField
 from opsapi.api.fields import (
     ListOf,
     OneOf,
+    RedactedText,
     ShownChoice,
     ShownFlag,
     ShownId,
@@ -138,7 +139,7 @@ class TurnRequestDocument(Document):
         help_text="How long the move can take. Until then, alerts about its effects notify nobody.",
         example=STEP_SECONDS,
     )
-    step = Text(max_length=200, required=False, help_text="The step of the move.", example="stop")
+    step = RedactedText(max_length=200, required=False, help_text="The step of the move.", example="stop")
     members = ListOf(
         Text(max_length=LONGEST_PROCESS_NAME),
         max_length=MOST_MEMBERS,
@@ -154,13 +155,13 @@ class TurnRequestDocument(Document):
         help_text="The `id` of the held turn for the STEP_DOWN of the process, before STOP, RESTART, "
         "CHANGE_VERSION, RESYNC and COMPACT.",
     )
-    waits = Text(
+    waits = RedactedText(
         max_length=500,
         required=False,
         help_text="Why the agent lets the move wait by what it sees itself. The turn is refused with the "
         "reason AGENT_WAITS, and after 30 minutes an alert opens, as for other moves that wait.",
     )
-    reason = Text(
+    reason = RedactedText(
         max_length=2000,
         single_line=False,
         required=False,
@@ -195,7 +196,7 @@ class TurnReportDocument(Document):
         help_text="How the move ended. If left out, the turn is renewed.",
         example=TurnOutcome.FAILED.value,
     )
-    reason = Text(
+    reason = RedactedText(
         max_length=2000,
         single_line=False,
         required=False,
@@ -203,7 +204,7 @@ class TurnReportDocument(Document):
         "Secrets in URLs are removed.",
         example="orders_1 did not become a secondary within 600 s",
     )
-    step = Text(max_length=200, required=False, help_text="The step of the move.", example="start")
+    step = RedactedText(max_length=200, required=False, help_text="The step of the move.", example="start")
 
     def check(self, values: Values, bad: frozenset[str]) -> list[BadField]:
         """A move that is not done has a reason, and only such a move."""

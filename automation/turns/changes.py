@@ -58,6 +58,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.clock import wire_time
+from opsapi.redaction import redact_urls
 from opsapi.roles import Scope
 from opsapi.sql import execute
 from opsapi.wire_json import JsonObject
@@ -146,7 +147,7 @@ def _clear_stops(act: RecordedAct) -> list[str]:
         act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_CONTINUED, facts=_facts_of(stop)))
     if stops:
         failed.update(cleared=act.now)
-    return [stop.process for stop in stops]
+    return [redact_urls(stop.process) for stop in stops]
 
 
 def _end_waits(act: RecordedAct, rows: QuerySet[WaitingMove]) -> None:
@@ -386,7 +387,7 @@ def _wait(
     if not row.alerted and row.began <= now - PATIENCE:
         row.alerted = True
         new: Document = {"move": row.move, "reason": row.reason, "since": wire_time(row.since)}
-        diffs = diff(DiffType.PROCESS, row.process, new=new)
+        diffs = _process_diff(row.process, new=new)
         act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_WAITING, facts=subject.facts, diffs=diffs))
     row.save()
     return _TurnRefusal(holds, row.since)
@@ -516,8 +517,12 @@ def _stop(act: RecordedAct, turn: PlanTurn) -> None:
         return
     new: Document = {"move": turn.move, "reason": turn.reason, "remedy": REMEDY}
     new = {**new, **({"step": turn.step} if turn.step else {})}
-    diffs = diff(DiffType.PROCESS, turn.process, new=new)
+    diffs = _process_diff(turn.process, new=new)
     act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_STOPPED, facts=_facts_of(turn), diffs=diffs))
+
+
+def _process_diff(process: str, *, new: Document, old: Document | None = None) -> list[JsonObject]:
+    return diff(DiffType.PROCESS, redact_urls(process), old=old, new=new)
 
 
 def _facts_of(turn: PlanTurn) -> EventFacts | None:
@@ -536,6 +541,4 @@ def _move_event(
     known: Document = {"move": turn.move, "fence": turn.fence, **({"step": turn.step} if turn.step else {})}
     old = {**known, "state": TurnState.HELD.value} if was_held else None
     new = {**known, "state": turn.state, **({"reason": turn.reason} if turn.reason else {})}
-    return NewEvent(
-        event_type=event_type, facts=facts, diffs=diff(DiffType.PROCESS, turn.process, old=old, new=new)
-    )
+    return NewEvent(event_type=event_type, facts=facts, diffs=_process_diff(turn.process, old=old, new=new))

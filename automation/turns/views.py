@@ -30,7 +30,6 @@ from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.query import Parameter
 from opsapi.api.views import ApiViewSet
 from opsapi.hostnames import LONGEST_NAME, canonical_hostname
-from opsapi.redaction import redact_urls
 from opsapi.sql import database_time
 from opsapi.wire_json import JsonObject
 
@@ -191,8 +190,8 @@ class TurnViewSet(OfAgent):
             step=values.get("step"),
             members=frozenset(values["members"]) if "members" in values else None,
             follows=values.get("follows"),
-            failure=redact_urls(values["reason"]) if "reason" in values else None,
-            waits=redact_urls(values["waits"]) if "waits" in values else None,
+            failure=values.get("reason"),
+            waits=values.get("waits"),
         )
         turn = turn_ask(group_id=self.group.id, request=asked, actor=self.actor, now=self.now)
         return Response(turn_document(turn))
@@ -207,7 +206,7 @@ class TurnViewSet(OfAgent):
         report = TurnReport(
             fence=values["fence"],
             outcome=TurnOutcome(outcome) if outcome else None,
-            reason=redact_urls(values["reason"]) if "reason" in values else None,
+            reason=values.get("reason"),
             step=values.get("step"),
         )
         turn = turn_report(

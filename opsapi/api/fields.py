@@ -20,6 +20,7 @@ from opsapi.api.documents import A_TIME, AN_ID, InvalidField, invalid
 from opsapi.api.errors import MOST_FAULTS, BadField, must_be_one_of
 from opsapi.hostnames import canonical_hostname
 from opsapi.ids import ID_PATTERN, is_id
+from opsapi.redaction import redact_urls
 from opsapi.wire_json import SEVERAL_LINES_TEXT, UNKEPT_TEXT, is_kept, is_single_line
 
 MAX_INTEGER = 2_147_483_647
@@ -98,6 +99,15 @@ class Text(WithExample, serializers.CharField):
         if not is_kept(data):
             raise invalid(UNKEPT_TEXT)
         return data
+
+
+class RedactedText(Text):
+    """A text that is stored without the user info and the queries of URLs in it."""
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """Return the text. A mask can be longer than its secret, so the text is cut to its maximum."""
+        _, maximum = self.bounds
+        return redact_urls(super().run_validation(data))[:maximum]
 
 
 class VisibleText(Text):

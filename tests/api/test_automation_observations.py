@@ -95,6 +95,26 @@ def test_an_observation_is_given_for_a_minute(agent: ApiClient, project: Project
     assert reported(exchange(agent, project, 1, goal)) == []
 
 
+def test_texts_that_are_no_names_of_processes_are_given_without_secrets(
+    agent: ApiClient, project: Project, goal: int
+) -> None:
+    url = "https://ada:s3cret@db0.example.com/?sig=s3cret"
+    member = {**MEMBER, "id": 1, "host": url}
+    process = {"name": "p0", "memberName": url, "version": url, "members": [MEMBER, member]}
+    exchange(agent, project, 0, goal, processes=[process])
+    answer = exchange(agent, project, 1, goal)
+    assert "s3cret" not in answer.content.decode()
+    shown = "https://******@db0.example.com/?******"
+    assert answer.json()["processes"] == [
+        {
+            "name": "p0",
+            "memberName": shown,
+            "version": shown,
+            "members": [MEMBER, {**member, "host": shown}],
+        }
+    ]
+
+
 def test_a_publication_ends_the_observations_of_the_version_before(
     publisher: ApiClient, path: str, agent: ApiClient, project: Project, goal: int
 ) -> None:

@@ -13,12 +13,13 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.automation import path, published, publisher
 from tests.api.canary import spoilt
+from tests.api.turns import agent, ask, asked, give, machine, measured, replica_set, taken
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import make_key
 from tests.factories.documents import document, process
 
-__all__ = ["path", "publisher"]
+__all__ = ["agent", "path", "publisher"]
 
 pytestmark = pytest.mark.django_db
 
@@ -130,3 +131,41 @@ def test_they_are_encrypted_at_rest(publisher: ApiClient, path: str) -> None:
     assert str(NUMBER) not in f"{kept} {list(Event.objects.values())}"
     assert bodies.SECRET not in str(list(Event.objects.values()))
     assert "clusterPassword" not in str(kept["document"])
+
+
+@each("url", ["https://ada:hidden@h/x?sig=hidden", "//ada:hidden@h/x?sig=hidden"])
+def test_no_text_of_a_turn_shows_a_secret(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project, url: str
+) -> None:
+    published(publisher, path, replica_set())
+    measured(project)
+    turn = taken(agent, project, asked(step=f"get {url}"))
+    assert give(agent, project, turn, step=f"read {url}").status_code == 200
+    failed = give(agent, project, turn, outcome="FAILED", reason=f"no {url}", step=f"write {url}")
+    assert failed.json()["step"].startswith("write ")
+    without_turn = asked(2, "DOWNLOAD", "other", step=f"get {url}", reason=f"no {url}")
+    taken(agent, project, without_turn)
+    waits = asked(2, request_id="again", waits=f"for {url}")
+    answers = [failed, ask(agent, project, waits), publisher.get(f"/groups/{project.id}/automationStatus")]
+    assert ["hidden" in answer.content.decode() for answer in answers] == [False] * 3
+    assert "hidden" not in str(list(Event.objects.values_list("diffs", "details")))
+
+
+def test_a_step_whose_mask_is_longer_than_its_secret_is_kept(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, replica_set())
+    measured(project)
+    step = " ".join(["//a@b"] * 33)
+    assert len(taken(agent, project, asked(step=step))["step"]) == 200
+
+
+def test_events_of_moves_show_no_secret_in_the_name_of_a_process(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    name = "https://ada:hidden@h"
+    published(publisher, path, document(version=0, processes=[process(name=name, hostname=machine(1))]))
+    turn = taken(agent, project, {**asked(), "process": name})
+    give(agent, project, turn, outcome="FAILED", reason="no disk")
+    publisher.request("POST", f"{path}/resume")
+    assert "hidden" not in str(list(Event.objects.values_list("diffs", "details")))

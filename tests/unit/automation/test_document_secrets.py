@@ -109,12 +109,17 @@ URLS = [
     ("/agents?token=pa55", "/agents?******"),
     ("downloads.example.com/agents?x&token=pa55", "downloads.example.com/agents?******"),
     ("/go?to=https://ada:pa55@a", "/go?******"),
+    ("//ada:pa55@db.example.com/x?pa55", "//******@db.example.com/x?******"),
+    ("get (//pa55@db), //ada:pa55@b", "get (//******@db), //******@b"),
 ]
 PLAIN_TEXTS = [
     "https://downloads.example.com:8443/7.0.2.tgz#part",
     "https://example.com/@scope/package@1.0",
     "https://[::1]:8080/@x",
     "https://example.com:8080/a@b",
+    "/srv//ada:1@b",
+    "file:///srv/a@b",
+    "// ada:1@b",
     "ada@example.com",
     "what is this? a=b",
     "is/it/so?",
