@@ -71,7 +71,10 @@ def read_goal(
     units = []
     for group in _groups(listed_processes, clusters):
         listed = tuple(note for process in group for note in notes[process.name])
-        units.append(_with_auth(_unit(group, sets, listed), by_name, carried_auth(document), faults))
+        unit = _unit(group, sets, listed)
+        if group[0].is_router:
+            unit = replace(unit, cluster=clusters[group[0].name])
+        units.append(_with_auth(unit, by_name, carried_auth(document), faults))
     return AutomationGoal(
         number=int(document.get("version") or 0),
         versions=tuple(name for name in names if name),

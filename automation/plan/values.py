@@ -187,7 +187,7 @@ class GoalUnit:
     `members`: the members of the section replicaSets; None if the section does not have the set. `refused`:
     why the document has no plan for the unit. `notes`: fields that the plan leaves alone. `concern`: the
     default read and write concern of the replica set; `concern_hold`: why the stated one cannot be set.
-    `users`: the names of the users that the document wants or deletes.
+    `users`: the names of the users that the document wants or deletes. `cluster`: of routers.
     """
 
     processes: tuple[GoalProcess, ...]
@@ -198,6 +198,7 @@ class GoalUnit:
     concern: Settings = field(default_factory=dict)
     concern_hold: PlanHold | None = None
     users: tuple[str, ...] = ()
+    cluster: str = ""
 
     def stated_member(self, process: str) -> MemberConfig | None:
         """The member of that process in the section replicaSets."""

@@ -35,7 +35,7 @@ from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
 from automation.plan.values import AFTER_STEP_DOWN, GoalUnit, MoveKind, PlanHold
 from automation.sections import process_name, processes
-from automation.turns.known import known_unit
+from automation.turns.known import known_unit, turns_of_unit
 from automation.turns.models import FetchedConfig, PausedPlan, PlanTurn, WaitingMove
 from automation.turns.rules import (
     FORGOTTEN_AFTER,
@@ -294,20 +294,22 @@ def _expire(act: RecordedAct, group_id: str) -> None:
 def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTurn | _TurnRefusal:
     group_id = act.here.group_id or ""
     waiting = WaitingMove.objects.filter(group_id=group_id, process=request.process).first()
-    holder = PlanTurn.objects.filter(group_id=group_id, unit=subject.key, ended=None).first()
     before = _turn_before(group_id, request)
     standing = _standing_hold(group_id, request, subject, is_continued=before is not None)
     if standing is not None:
         hold, since = standing
         return _wait(act, request, subject, waiting, [hold], since=since)
-    if before is not None:
-        _end(act, before, TurnState.DONE)
-        return _grant(act, request, subject)
+    turns = turns_of_unit(group_id, subject.document, subject.unit, subject.key)
+    held = turns.filter(ended=None).order_by("granted", "id")
+    holder = held.exclude(id=before.id if before else None).first()
     if holder is not None:
         names = (("other", holder.process),)
         hold = PlanHold(PlanReason.TURN, request.process, subject.unit.replica_set, names)
         return _wait(act, request, subject, waiting, [hold], since=holder.granted)
-    known = known_unit(group_id, subject.document, subject.unit, key=subject.key, holder="", now=act.now)
+    if before is not None:
+        _end(act, before, TurnState.DONE)
+        return _grant(act, request, subject)
+    known = known_unit(group_id, subject.document, subject.unit, turns=turns, holder="", now=act.now)
     known = replace(known, members=request.members)
     if holds := turn_holds(subject.unit, known, request.process, request.move, act.now):
         return _wait(act, request, subject, waiting, holds)
@@ -327,7 +329,8 @@ def _standing_hold(
     pause = pause_of(group_id)
     if pause is not None and not is_continued:
         return PlanHold(PlanReason.PAUSED, request.process, replica_set), pause.since
-    stop = stops_of(group_id, subject.document["version"]).filter(unit=subject.key).last()
+    names = [process.name for process in subject.unit.processes]
+    stop = stops_of(group_id, subject.document["version"]).filter(process__in=names).last()
     if stop is not None:
         return stop_hold(stop, request.process), stop.ended
     if request.waits is not None:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Q, QuerySet
+
 from automation.desired_state.store import hosts_of_processes, reported_process
 from automation.hooks import set_alerts_asked
 from automation.hosts.models import Host
@@ -15,15 +17,36 @@ from automation.plan.values import GoalUnit
 from automation.reports.rules import Samples
 from automation.turns.models import PlanTurn
 from automation.turns.rules import TurnState, planned_until
+from opsapi.fields import Among
 
 _METRICS = (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, Metric.OPLOG_MASTER_TIME, Metric.OPLOG_RATE_GB_PER_HOUR)
 _REMEMBERED = timedelta(days=1)
 
 
+def turns_of_unit(group_id: str, document: Mapping[str, Any], unit: GoalUnit, key: str) -> QuerySet[PlanTurn]:
+    """Return the turns of a unit: of its processes, of their hosts, and of all members of their replica sets.
+
+    A turn outlives publications, which can plan its process together with others, or under another name.
+    """
+    names = [process.name for process in unit.processes]
+    hosts = hosts_of_processes(group_id, document, names).values()
+    sets = {unit.replica_set, *(host.replica_set_name or "" for host in hosts)} - {""}
+    members = Host.objects.filter(Among("replica_set_name", list(sets)), group_id=group_id)
+    ids = {host.id for host in hosts} | set(members.values_list("id", flat=True) if sets else ())
+    is_of_unit = Q(unit=key) | Q(process__in=names) | Q(host_id__in=ids) | Q(replica_set__in=sets)
+    return PlanTurn.objects.filter(is_of_unit, group_id=group_id)
+
+
 def known_unit(
-    group_id: str, document: Mapping[str, Any], unit: GoalUnit, *, key: str, holder: str, now: datetime
+    group_id: str,
+    document: Mapping[str, Any],
+    unit: GoalUnit,
+    *,
+    turns: QuerySet[PlanTurn],
+    holder: str,
+    now: datetime,
 ) -> KnownUnit:
-    """Return the knowledge of a unit, from reports, measurements and open alerts."""
+    """Return the knowledge of a unit, from reports, measurements, open alerts, and its turns."""
     hosts = hosts_of_processes(group_id, document, {process.name for process in unit.processes})
     if unit.replica_set:
         known_ids = {host.id for host in hosts.values()}
@@ -39,7 +62,7 @@ def known_unit(
     return KnownUnit(
         processes={name: process for name, process in reported.items() if process is not None},
         holder=holder,
-        alerts=_open_alerts(group_id, unit, key, now),
+        alerts=_open_alerts(group_id, unit, turns.filter(until__gt=now - _REMEMBERED)),
     )
 
 
@@ -67,7 +90,7 @@ def _last(samples: Samples, metric: Metric) -> float | None:
     return series[-1][1] if series else None
 
 
-def _open_alerts(group_id: str, unit: GoalUnit, key: str, now: datetime) -> tuple[str, ...] | None:
+def _open_alerts(group_id: str, unit: GoalUnit, turns: Iterable[PlanTurn]) -> tuple[str, ...] | None:
     """The open alerts of the replica set that began outside the turns; None if nobody answers."""
     if not unit.replica_set:
         return ()
@@ -75,7 +98,6 @@ def _open_alerts(group_id: str, unit: GoalUnit, key: str, now: datetime) -> tupl
     answers: Sequence[tuple[object, Iterable[tuple[str, datetime]]]] = asked
     if not answers:
         return None
-    turns = PlanTurn.objects.filter(group_id=group_id, unit=key, until__gt=now - _REMEMBERED)
     planned = [
         (turn.granted, planned_until(TurnState(turn.state), until=turn.until, ended=turn.ended))
         for turn in turns

@@ -81,8 +81,8 @@ def shown_plans(
 ) -> Mapping[str, ShownPlan]:
     """Return the plan of each process by its name, from the drawn plans of the units of the goal.
 
-    `stops`: why the plan stopped, by the key of the unit. A reason that is about a whole replica set is shown
-    for each of its processes.
+    `stops`: why the plan stopped, by the process. A reason that is about a whole replica set is shown for
+    each of its processes.
     """
     plans: dict[str, ShownPlan] = {}
     for unit, drawn_unit in zip(goal.units, drawn.units, strict=False):
@@ -91,7 +91,7 @@ def shown_plans(
         for planned in drawn_unit.moves:
             of_unit.setdefault(planned.move.process, ShownPlan()).moves.append(_planned(planned))
         _add_holds(of_unit, names, [*drawn_unit.holds, *unit.notes])
-        if stop := stops.get(stored_key(unit)):
+        if stop := next((stops[name] for name in names if name in stops), None):
             for plan in of_unit.values():
                 plan.waits.insert(0, stop)
         if paused_since is not None:
@@ -220,8 +220,7 @@ def unit_key(unit: GoalUnit) -> str:
     """The identity of processes that are planned together."""
     if unit.replica_set:
         return f"replica set {unit.replica_set}"
-    kind = "routers" if len(unit.processes) > 1 else "process"
-    return f"{kind} {unit.processes[0].name}"
+    return f"routers {unit.cluster}" if unit.cluster else f"process {unit.processes[0].name}"
 
 
 LONGEST_KEY = 300

@@ -209,7 +209,7 @@ def _plans(
     before = reached_goal(goal, {goal.number: goal, **_older(group_id, goal, reached)}, reached)
     drawn = drawn_plan(before, goal, fleet_reports(group_id, document), now)
     stops = {
-        stop.unit: ShownWait(stop_hold(stop, stop.process), stop.ended)
+        stop.process: ShownWait(stop_hold(stop, stop.process), stop.ended)
         for stop in stops_of(group_id, version)
     }
     return shown_plans(goal, drawn, paused_since=pause.since if pause else None, stops=stops)
