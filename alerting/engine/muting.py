@@ -298,9 +298,7 @@ def _planned_ends(targets: set[str], times: dict[tuple[str, str], list[PlannedTi
     ends = {}
     for target, group_id, host_id, created in began:
         until = [
-            planned.until
-            for planned in times.get((group_id or "", host_id), ())
-            if planned.begin <= created <= planned.until
+            planned.until for planned in times.get((group_id or "", host_id), ()) if planned.covers(created)
         ]
         if until:
             ends[target] = max(until)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -78,6 +78,19 @@ def host_at(address: Address | None, *, group_id: str) -> QuerySet[Host]:
         return Host.objects.none()
     name, port = address.key
     return hosts_of(group_id).alias(key=Lower("hostname")).filter(key=name, port=port)
+
+
+def observation_delays(host_ids: Collection[str]) -> dict[str, timedelta]:
+    """Return how long after its observation the last report of each host arrived.
+
+    This is how far the clock of its agent is behind. A host whose agent has reports that wait is left out,
+    because these reports are late.
+    """
+    hosts = Host.objects.filter(
+        Among("id", host_ids), reported_by__waiting_since=None, observed__lt=F("last_report")
+    )
+    times = hosts.values_list("id", "observed", "last_report") if host_ids else ()
+    return {host_id: arrived - observed for host_id, observed, arrived in times}
 
 
 def known_addresses(group_id: str, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:

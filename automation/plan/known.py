@@ -34,16 +34,28 @@ from automation.plan.values import (
     PlanHold,
 )
 
+_UNKNOWN = frozenset(
+    {
+        PlanReason.MEMBER_UNKNOWN,
+        PlanReason.SET_UNKNOWN,
+        PlanReason.LAG_UNKNOWN,
+        PlanReason.OPLOG_UNKNOWN,
+    }
+)
+"""Reasons that follow from reports that are missing, or too old."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class KnownProcess:
     """The newest reports of the host of a process.
 
-    `is_member`: whether it is a member of the replica set of its unit. `lag`, `oplog` and `oplog_lost`: as of
-    observed processes and replica sets, from recent measurements.
+    `observed`: by the clock of its agent; `arrived`: when the last report arrived. `is_member`: whether it is
+    a member of the replica set of its unit. `lag`, `oplog` and `oplog_lost`: as of observed processes and
+    replica sets, from recent measurements.
     """
 
     observed: datetime
+    arrived: datetime
     is_down: bool
     state: MemberState | None
     is_member: bool
@@ -74,6 +86,23 @@ def turn_holds(
     if unit.refused:
         return list(unit.refused)
     state = known_state(unit, known, now)
+    holds = _holds(state, process, kind)
+    if any(hold.reason in _UNKNOWN for hold in holds):
+        holds[:0] = _late(state, known, process)
+    return holds
+
+
+def _late(state: UnitState, known: KnownUnit, process: str) -> Iterator[PlanHold]:
+    """The processes whose reports arrive, with observations that are old by the clocks of their agents."""
+    for name, seen in known.processes.items():
+        is_listed = name in state.goals or name in state.members
+        if is_listed and state.now - seen.observed >= OLD > state.now - seen.arrived:
+            late = int((seen.arrived - seen.observed).total_seconds())
+            yield state.hold(PlanReason.OBSERVED_EARLIER, process, other=name, late=late)
+
+
+def _holds(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]:
+    unit = state.unit
     is_shut_down = kind is MoveKind.STOP and all(goal.is_disabled for goal in unit.processes)
     if not unit.replica_set:
         return [*turn(state, process), *_others_run(state, process)]

@@ -37,6 +37,11 @@ class PlanReason(Enum):
     )
     MEMBER_AWAY = (ReasonKind.WAITS, "another member, {other}, is not healthy: {state}")
     MEMBER_UNKNOWN = (ReasonKind.WAITS, "the state of another member, {other}, is not known")
+    OBSERVED_EARLIER = (
+        ReasonKind.WAITS,
+        "the last report about {other} arrived {late} s after it was observed, and the plan needs newer "
+        "observations: the clock of the machine of its agent is behind, or its reports are late",
+    )
     MEMBER_UNCLEAR = (
         ReasonKind.WAITS,
         "the member {other} stays, because it may be {same} under another name of its machine",

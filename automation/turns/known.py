@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from automation.desired_state.store import hosts_of_processes, reported_process
 from automation.hooks import set_alerts_asked
 from automation.hosts.models import Host
+from automation.hosts.store import observation_delays
 from automation.measurements.store import newest_measurements
 from automation.metrics import Metric
 from automation.plan.known import KnownProcess, KnownUnit
@@ -55,6 +56,7 @@ def known_unit(
     measured = newest_measurements(
         [host.id for host in hosts.values()], since=now - OLD, until=now + OLD, metrics=_METRICS
     )
+    delay = max(observation_delays({host.id for host in hosts.values()}).values(), default=timedelta())
     reported = {
         name: _known(host, unit, measured[host.id].samples if host.id in measured else {})
         for name, host in hosts.items()
@@ -62,7 +64,7 @@ def known_unit(
     return KnownUnit(
         processes={name: process for name, process in reported.items() if process is not None},
         holder=holder,
-        alerts=_open_alerts(group_id, unit, turns.filter(until__gt=now - _REMEMBERED)),
+        alerts=_open_alerts(group_id, unit, turns.filter(until__gt=now - _REMEMBERED), delay),
     )
 
 
@@ -75,6 +77,7 @@ def _known(host: Host, unit: GoalUnit, samples: Samples) -> KnownProcess | None:
     is_growing = window is None and _last(samples, _METRICS[2]) is not None
     return KnownProcess(
         observed=reported.observed,
+        arrived=host.last_report or reported.observed,
         is_down=reported.is_down,
         state=reported.state,
         is_member=bool(unit.replica_set) and host.replica_set_name == unit.replica_set,
@@ -90,8 +93,13 @@ def _last(samples: Samples, metric: Metric) -> float | None:
     return series[-1][1] if series else None
 
 
-def _open_alerts(group_id: str, unit: GoalUnit, turns: Iterable[PlanTurn]) -> tuple[str, ...] | None:
-    """The open alerts of the replica set that began outside the turns; None if nobody answers."""
+def _open_alerts(
+    group_id: str, unit: GoalUnit, turns: Iterable[PlanTurn], delay: timedelta
+) -> tuple[str, ...] | None:
+    """The open alerts of the replica set that began outside the turns; None if nobody answers.
+
+    `delay`: how far the clocks of the agents are behind at most, by which alerts seem to begin earlier.
+    """
     if not unit.replica_set:
         return ()
     asked: Any = set_alerts_asked.send(sender=PlanTurn, group_id=group_id, replica_set=unit.replica_set)
@@ -106,5 +114,5 @@ def _open_alerts(group_id: str, unit: GoalUnit, turns: Iterable[PlanTurn]) -> tu
         event_type
         for _, alerts in answers
         for event_type, began in alerts
-        if not any(start <= began <= end for start, end in planned)
+        if not any(start <= began + delay <= end for start, end in planned)
     )

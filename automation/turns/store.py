@@ -4,7 +4,7 @@ import hashlib
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
@@ -18,7 +18,7 @@ from automation.desired_state.store import (
     process_status,
 )
 from automation.hosts.models import Host
-from automation.hosts.store import facts_of_host
+from automation.hosts.store import facts_of_host, observation_delays
 from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
 from automation.plan.reported import drawn_plan, reached_goal
@@ -76,27 +76,38 @@ def turn_with_id(turn_id: str, *, group_id: str) -> PlanTurn | None:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTime:
-    """The time in which a plan changes a host."""
+    """The time in which a plan changes a host.
+
+    `delay`: how long after its observation the last report of the host arrived.
+    """
 
     group_id: str
     host_id: str
     begin: datetime
     until: datetime
+    delay: timedelta
+
+    def covers(self, began: datetime) -> bool:
+        """Whether a condition that began then, perhaps by a clock that is behind, began in this time."""
+        return self.begin <= began + self.delay and began <= self.until
 
 
 def planned_times(group_ids: Collection[str], now: datetime) -> list[PlannedTime]:
     """Return the times of turns of these projects that have not passed."""
     turns = PlanTurn.objects.filter(group_id__in=group_ids, until__gt=now).exclude(host_id=None)
+    planned = list(turns) if group_ids else []
+    delays = observation_delays({turn.host_id or "" for turn in planned})
     times = [
         PlannedTime(
             turn.group_id,
             turn.host_id or "",
             turn.granted,
             planned_until(TurnState(turn.state), until=turn.until, ended=turn.ended),
+            delays.get(turn.host_id or "", timedelta()),
         )
-        for turn in (turns if group_ids else ())
+        for turn in planned
     ]
-    return [planned for planned in times if planned.until > now]
+    return [time for time in times if time.until > now]
 
 
 def stops_of(group_id: str, version: int) -> QuerySet[PlanTurn]:

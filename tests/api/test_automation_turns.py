@@ -216,6 +216,46 @@ def test_an_open_alert_of_the_set_refuses_the_turn_unless_the_plan_caused_it(
     assert taken(agent, ready, asked(2, request_id="other"))["fence"] == 2
 
 
+@each("seconds", [5, 60])
+def test_the_plan_causes_an_alert_also_if_the_clock_of_its_agent_is_behind(
+    agent: ApiClient, ready: Project, seconds: int
+) -> None:
+    behind = timedelta(seconds=seconds)
+    facts = {"replicaSetName": "rs"}
+    with time_machine.travel(clock.now() + 2 * behind, tick=False) as traveller:
+        turn = taken(agent, ready, asked())
+        traveller.shift(2)
+        measured(ready, behind=behind)
+        make_alert(ready, event_type="TOO_FEW_HEALTHY_MEMBERS", facts=facts, created=clock.now() - behind)
+        give(agent, ready, turn, outcome="DONE")
+        assert taken(agent, ready, asked(2, request_id="other"))["fence"] == 2
+
+
+@each("minutes", [-1, 11])
+def test_a_clock_that_is_behind_hides_no_alert_outside_the_turn(
+    agent: ApiClient, ready: Project, minutes: int
+) -> None:
+    behind, facts = timedelta(minutes=3), {"replicaSetName": "rs"}
+    with time_machine.travel(clock.now() + 2 * behind, tick=False) as traveller:
+        measured(ready, behind=behind)
+        turn = taken(agent, ready, asked())
+        began = clock.now() + timedelta(minutes=minutes)
+        give(agent, ready, turn, outcome="DONE")
+        traveller.shift(timedelta(minutes=12))
+        measured(ready, behind=behind)
+        make_alert(ready, event_type="TOO_FEW_HEALTHY_MEMBERS", facts=facts, created=began - behind)
+        assert why_not(ask(agent, ready, asked(2, request_id="other"))) == "ALERT"
+
+
+def test_the_refusal_names_a_clock_that_is_an_hour_behind(agent: ApiClient, ready: Project) -> None:
+    with time_machine.travel(clock.now() + timedelta(hours=2), tick=False):
+        measured(ready, behind=timedelta(hours=1))
+        answer = ask(agent, ready, asked())
+    assert why_not(answer) == "OBSERVED_EARLIER"
+    assert "3600 s" in answer.json()["detail"]
+    assert "clock" in answer.json()["detail"]
+
+
 def test_the_refusal_says_since_when_and_half_an_hour_raises_an_alert(
     agent: ApiClient, publisher: ApiClient, path: str, project: Project
 ) -> None:

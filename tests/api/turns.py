@@ -1,11 +1,13 @@
 """What tests of the turns of agents share."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from accesslist.models import Project
 from automation.choices import AgentType, HostType
+from opsapi import clock
 from opsapi.api.links import AGENTS
 from opsapi.roles import Grant, Role
 from tests.api.test_automation_plan import TYPES, replica_set
@@ -31,15 +33,26 @@ def machine(number: int) -> str:
     return f"db{number}.example.com"
 
 
-def measured(project: Project, *, lag: float | None = 1.0, oplog: float | None = DAY, **changes: Any) -> None:
-    """All members run and are measured: p0 is the primary. `changes`: of single members by name."""
+def measured(
+    project: Project,
+    *,
+    lag: float | None = 1.0,
+    oplog: float | None = DAY,
+    behind: timedelta = timedelta(),
+    **changes: Any,
+) -> None:
+    """All members run and are measured: p0 is the primary. `changes`: of single members by name.
+
+    `behind`: how far the clocks of the agents are behind.
+    """
+    observed = clock.now() - behind if behind else None
     for number, type_name in enumerate(TYPES):
         is_primary = type_name is HostType.REPLICA_PRIMARY
         name, number_of = (OPLOG, oplog) if is_primary else (LAG, lag)
         metrics = {} if number_of is None else {name: number_of}
         values = {"type_name": type_name, "version": "7.0.2", "replica_set_name": "rs", **metrics}
         report = host_report(machine(number), **{**values, **changes.get(f"p{number}", {})})
-        ingest(project, report, agent=f"agent{number}", agent_type=AgentType.MONITORING)
+        ingest(project, report, agent=f"agent{number}", agent_type=AgentType.MONITORING, observed=observed)
 
 
 def asked(number: int = 1, move: str = "RESTART", request_id: str = "first", **fields: Any) -> Any:

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.engine.evaluation import open_tracked
 from alerting.models import Alert, Notification
 from alerting.reasons import NotificationReason
+from automation.agents.changes import held_signals_release
 from automation.choices import HostType
 from automation.models import PlanTurn
 from automation.plan.values import MoveKind
@@ -29,11 +31,21 @@ NAMES = ("db0.example.com", "db1.example.com", "db2.example.com")
 TYPES = (HostType.REPLICA_PRIMARY, HostType.REPLICA_SECONDARY, HostType.REPLICA_SECONDARY)
 
 
-def report(project: Project, number: int, now: Any, **changes: Any) -> None:
-    """A report of a member at a time."""
+def report(
+    project: Project,
+    number: int,
+    now: Any,
+    *,
+    behind: timedelta | None = None,
+    waiting: int | None = None,
+    **changes: Any,
+) -> None:
+    """A report of a member at a time, from an agent whose clock can be behind."""
     metrics = {"OPLOG_MASTER_TIME": 86_400.0} if number == 0 else {"OPLOG_SLAVE_LAG_MASTER_TIME": 1.0}
     values = {"type_name": TYPES[number], "replica_set_name": "rs", "uptime_seconds": 900, **metrics}
-    ingest(project, host_report(NAMES[number], **{**values, **changes}), agent=f"agent{number}", now=now)
+    sent = host_report(NAMES[number], **{**values, **changes})
+    observed = None if behind is None else now - behind
+    ingest(project, sent, agent=f"agent{number}", now=now, observed=observed, waiting=waiting)
 
 
 @pytest.fixture
@@ -140,4 +152,42 @@ def test_whatever_the_plan_did_not_plan_notifies(fleet: Project, case: str, outs
         evaluate(later)
     else:
         fall(fleet, 2, later)
+    assert deliver_all(later) == 1
+
+
+@each("seconds", [5, 60, 3600])
+def test_a_clock_that_is_behind_makes_a_planned_restart_no_outage(
+    fleet: Project, outside: Outside, seconds: int
+) -> None:
+    behind = timedelta(seconds=seconds)
+    make_config(fleet)
+    make_config(fleet, eventTypeName="HOST_RESTARTED")
+    began = NOW + 2 * behind
+    later = began + MINUTE / 6
+    for number in range(3):
+        report(fleet, number, began, behind=behind if number == 1 else None)
+    evaluate(began)
+    turn = take(fleet, began)
+    report(fleet, 1, later, behind=behind, reachable=False)
+    evaluate(later)
+    assert Alert.objects.get().created == later - behind
+    assert deliver_all(later) == 0
+    assert reasons() == {PLANNED}
+    give_back(turn, later)
+    report(fleet, 1, began + MINUTE, behind=behind, uptime_seconds=20)
+    evaluate(began + MINUTE)
+    deliver_all(began + MINUTE)
+    deliver_all(began + 20 * MINUTE)
+    assert outside.sent == []
+
+
+def test_a_report_that_was_late_mutes_no_outage_before_the_turn(fleet: Project, outside: Outside) -> None:
+    make_config(fleet)
+    began = NOW + 3 * MINUTE
+    take(fleet, began)
+    report(fleet, 1, began + MINUTE, behind=2 * MINUTE, waiting=1, reachable=False)
+    later = began + 3 * MINUTE
+    held_signals_release(now=later)
+    evaluate(later)
+    open_tracked(now=later)
     assert deliver_all(later) == 1
