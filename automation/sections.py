@@ -7,7 +7,7 @@ answer lists every fault.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -90,6 +90,21 @@ def process_name(process: Section) -> str:
 
 def process_host(process: Section) -> str:
     return text(process, "hostname") or DEFAULT_HOST
+
+
+def process_hosts(process: Section) -> Sequence[str]:
+    """The names of the machine of a process: its alias, which connections prefer, and its host name."""
+    return [name for name in (text(process, "alias"), process_host(process)) if name]
+
+
+def machine_key(hostname: str) -> str:
+    """The identity of a machine: its host name in the stored form, in lower case."""
+    return (canonical_hostname(hostname) or hostname).lower()
+
+
+def machine_keys(process: Section) -> frozenset[str]:
+    """The identities of the machine of a process: by its hostname, and by its alias."""
+    return frozenset(map(machine_key, process_hosts(process)))
 
 
 def process_port(process: Section) -> int:

@@ -14,7 +14,6 @@ from accesslist.forms import InProjectForm, ScopeField
 from accesslist.models import Project
 from automation.access import WRITE_CONFIG
 from automation.desired_state.changes import NEW_PROJECT_TEXT, masked_text
-from automation.desired_state.document.machine import machine_key, machine_keys
 from automation.desired_state.document.publish import NEW_PROJECT
 from automation.desired_state.document.replica_sets import (
     MOST_MACHINES,
@@ -42,7 +41,7 @@ from automation.desired_state.set_wizard_page import (
     automation_agents,
 )
 from automation.desired_state.store import newest_revision
-from automation.sections import items
+from automation.sections import items, machine_key, machine_keys
 from automation.turns.console import plan_url
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError

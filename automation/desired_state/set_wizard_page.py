@@ -9,7 +9,6 @@ from django.utils.functional import cached_property
 
 from automation.agents.store import agents_of
 from automation.choices import AgentType
-from automation.desired_state.document.machine import machine_key
 from automation.desired_state.document.replica_sets import (
     MOST_MACHINES,
     WantedReplicaSet,
@@ -17,6 +16,7 @@ from automation.desired_state.document.replica_sets import (
 )
 from automation.desired_state.set_wizard_inputs import NAMES_ID, NEW_VERSION, machine_input
 from automation.hosts.states import agent_state
+from automation.sections import machine_key
 from opsapi import clock
 from opsapi.console.widgets import Tone
 from opsapi.hostnames import host_and_port

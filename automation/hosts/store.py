@@ -86,11 +86,13 @@ def observation_delays(host_ids: Collection[str]) -> dict[str, timedelta]:
     This is how far the clock of its agent is behind. A host whose agent has reports that wait is left out,
     because these reports are late.
     """
-    hosts = Host.objects.filter(
-        Among("id", host_ids), reported_by__waiting_since=None, observed__lt=F("last_report")
-    )
+    hosts = Host.objects.filter(Among("id", host_ids), reported_by__waiting_since=None)
     times = hosts.values_list("id", "observed", "last_report") if host_ids else ()
-    return {host_id: arrived - observed for host_id, observed, arrived in times}
+    return {
+        host_id: arrived - observed
+        for host_id, observed, arrived in times
+        if observed is not None and arrived is not None and observed < arrived
+    }
 
 
 def known_addresses(group_id: str, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:

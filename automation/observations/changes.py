@@ -11,12 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 from accesslist.changes import acting
-from automation.desired_state.document.machine import machine_key, machine_keys
 from automation.desired_state.document.text import read
 from automation.desired_state.models import AutomationRevision
 from automation.desired_state.store import revision_text, revisions_of
 from automation.observations.models import MemberObservation
-from automation.sections import items, process_name, set_name
+from automation.sections import items, machine_key, machine_keys, process_name, set_name
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor

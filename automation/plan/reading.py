@@ -24,6 +24,7 @@ from automation.plan.auth import (
 )
 from automation.plan.concerns import stated_concern, united_concern
 from automation.plan.data_moves import COMPACTED_ENGINE
+from automation.plan.places import place_faults
 from automation.plan.reasons import PlanReason
 from automation.plan.set_moves import MOST_VOTERS
 from automation.plan.setting_values import setting_value
@@ -44,12 +45,16 @@ _LARGEST = 2**31
 
 
 def read_goal(
-    document: Section, elsewhere: Sequence[Section] = (), faults: Sequence[str] | None = None
+    document: Section,
+    elsewhere: Sequence[Section] = (),
+    faults: Sequence[str] | None = None,
+    misplaced: Mapping[str, str] | None = None,
 ) -> AutomationGoal:
     """The goal of a document whose schema is valid, or of the part of a machine.
 
     `elsewhere`: processes of other machines, as far as the agent of the machine may know them. `faults`: of
-    the section `auth`, if the document does not have the whole section.
+    the section `auth`, if the document does not have the whole section. `misplaced`: the faults of the places
+    of processes, by name, if the document does not have all processes.
     """
     faults = auth_faults(document) if faults is None else faults
     names = [text(version, "name") for _, version in items(document, "databaseVersions")]
@@ -67,6 +72,8 @@ def read_goal(
     sections = [*own, *elsewhere]
     notes = {process_name(process): _notes(process) for process in sections}
     clusters = {process_name(process): text(process, "cluster") or "" for process in sections}
+    if misplaced is None:
+        misplaced = place_faults(sections)
     by_name = {process_name(process): process for process in own}
     units = []
     for group in _groups(listed_processes, clusters):
@@ -74,6 +81,8 @@ def read_goal(
         unit = _unit(group, sets, listed)
         if group[0].is_router:
             unit = replace(unit, cluster=clusters[group[0].name])
+        if refused := tuple(_misplaced(unit, misplaced)):
+            unit = replace(unit, refused=(*unit.refused, *refused))
         units.append(_with_auth(unit, by_name, carried_auth(document), faults))
     return AutomationGoal(
         number=int(document.get("version") or 0),
@@ -81,6 +90,13 @@ def read_goal(
         units=tuple(units),
         notes=tuple(_document_notes(document, frozenset(unit.replica_set for unit in units))),
     )
+
+
+def _misplaced(unit: GoalUnit, faults: Mapping[str, str]) -> Iterator[PlanHold]:
+    for process in unit.processes:
+        if process.name in faults:
+            names = (("section", "processes"), ("what", faults[process.name]))
+            yield PlanHold(PlanReason.SECTION_INVALID, process.name, unit.replica_set, names)
 
 
 def _document_notes(document: Section, planned: frozenset[str]) -> Iterator[PlanHold]:

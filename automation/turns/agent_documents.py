@@ -106,6 +106,13 @@ class MachineConfigDocument(Document):
         "servers only as they ran.",
         example=["key must be 6 to 1024 characters of base64"],
     )
+    processFaults = ShownMap(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Why processes cannot be carried out, by name: several have the same address, or a name of "
+        "their machine belongs to another machine, too. The agent only starts their servers as they ran.",
+        example={"orders_1": "orders_1 and orders_3 have the same address, db1.example.com:27017"},
+    )
     processes = _objects("The processes of the machine, as in the configuration.", _PROCESS)
     members = OtherMemberDocument(many=True)
     replicaSets = _objects(

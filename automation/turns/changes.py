@@ -24,7 +24,7 @@ from django.db.models import QuerySet
 from accesslist.changes import RecordedAct, acting
 from accesslist.locks import scope_lock_shared
 from automation.agents.models import FleetWatch
-from automation.desired_state.document.machine import is_of_machine, machine_key
+from automation.desired_state.document.machine import is_of_machine
 from automation.desired_state.store import goal_document, goal_version, hosts_of_processes
 from automation.hooks import turn_ended
 from automation.hosts.models import Host
@@ -34,7 +34,7 @@ from automation.plan.known import turn_holds
 from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
 from automation.plan.values import AFTER_STEP_DOWN, GoalUnit, MoveKind, PlanHold
-from automation.sections import process_name, processes
+from automation.sections import machine_key, process_name, processes
 from automation.turns.known import known_unit, turns_of_unit
 from automation.turns.models import FetchedConfig, PausedPlan, PlanTurn, WaitingMove
 from automation.turns.rules import (

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
-from automation.desired_state.document.machine import machine_key, machine_part
+from automation.desired_state.document.machine import machine_part
 from automation.desired_state.store import (
     ProcessState,
     document_at,
@@ -23,7 +23,7 @@ from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
 from automation.plan.reported import drawn_plan, reached_goal
 from automation.plan.values import DISTURBING, AutomationGoal, MoveKind, PlanHold
-from automation.sections import process_name, set_name
+from automation.sections import machine_key, process_name, set_name
 from automation.turns.models import PausedPlan, PlanTurn, WaitingMove
 from automation.turns.rules import (
     FORGOTTEN_AFTER,

@@ -9,10 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.access import CARRY_OUT, READ, WRITE_CONFIG
-from automation.desired_state.document.machine import machine_key
 from automation.desired_state.document.publish import ANY_ETAG
 from automation.desired_state.views import AutomationRenderer
 from automation.plan.values import MoveKind
+from automation.sections import machine_key
 from automation.turns.agent_documents import (
     MachineConfigDocument,
     TurnDocument,

@@ -106,7 +106,8 @@ def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> Mac
         for _, member in items(document, "members")
         if text(member, "replicaSetName") in own_sets
     ]
-    goal = read_goal(document, elsewhere, _auth_faults(document))
+    misplaced = {name: str(fault) for name, fault in section(document, "processFaults").items()}
+    goal = read_goal(document, elsewhere, _auth_faults(document), misplaced)
     base = Path(text(section(document, "options"), "downloadBase") or "")
     listed = {process_name(process): process for _, process in items(document, "processes")}
     units = {process.name: unit for unit in goal.units for process in unit.processes}

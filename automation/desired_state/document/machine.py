@@ -9,10 +9,12 @@ from typing import Any
 
 from automation.desired_state.document.secrets import Surroundings, redacted_value
 from automation.plan.auth import auth_faults, refused_fields
+from automation.plan.places import place_faults
 from automation.plan.versions import series
 from automation.sections import (
     Section,
     items,
+    machine_keys,
     process_address,
     process_host,
     process_name,
@@ -21,19 +23,7 @@ from automation.sections import (
     set_name,
     text,
 )
-from opsapi.hostnames import canonical_hostname
 from opsapi.redaction import MASK
-
-
-def machine_key(hostname: str) -> str:
-    """The identity of a machine: its host name in the stored form, in lower case."""
-    return (canonical_hostname(hostname) or hostname).lower()
-
-
-def machine_keys(process: Section) -> frozenset[str]:
-    """The identities of the machine of a process: by its hostname, and by its alias."""
-    names = (process_host(process), text(process, "alias"))
-    return frozenset(machine_key(name) for name in names if name is not None)
 
 
 def is_of_machine(process: Section, key: str) -> bool:
@@ -59,6 +49,7 @@ def machine_part(document: Mapping[str, Any], key: str) -> dict[str, Any]:
     agent = {"agentVersion": document["agentVersion"]} if own and document.get("agentVersion") else {}
     faults = auth_faults(document) if own else []
     auth = _auth(section(document, "auth"), own, replica_sets)
+    misplaced = _misplaced(listed, own, others) if own else {}
     return {
         "version": document["version"],
         "options": section(document, "options") if own else {},
@@ -66,9 +57,24 @@ def machine_part(document: Mapping[str, Any], key: str) -> dict[str, Any]:
         **agent,
         **({"auth": auth} if auth else {}),
         **({"authFaults": faults} if faults else {}),
+        **({"processFaults": misplaced} if misplaced else {}),
         "processes": own,
         "members": [_member(process) for process in others],
         "replicaSets": replica_sets,
+    }
+
+
+def _misplaced(
+    listed: Sequence[Section], own: Sequence[Section], others: Sequence[Section]
+) -> Mapping[str, str]:
+    """The faults of the places of processes, without the names of others that the machine does not know."""
+    known = {process_name(process) for process in (*own, *others)}
+    faults = place_faults(listed)
+    seen = place_faults([*own, *others])
+    return {
+        name: seen.get(name, "a process that this machine does not know has a name of its machine")
+        for name in faults
+        if name in known
     }
 
 

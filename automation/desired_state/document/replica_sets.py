@@ -10,10 +10,19 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
-from automation.desired_state.document.machine import is_of_machine, machine_key
+from automation.desired_state.document.machine import is_of_machine
 from automation.desired_state.document.publish import NEW_PROJECT
 from automation.plan.versions import SERIES, series
-from automation.sections import Section, items, process_name, process_port, section, set_name, text
+from automation.sections import (
+    Section,
+    items,
+    machine_key,
+    process_name,
+    process_port,
+    section,
+    set_name,
+    text,
+)
 from opsapi.wire_json import JsonObject
 
 MOST_MACHINES: Final = 7

@@ -434,7 +434,7 @@ class TestResyncs:
 
     def test_single_servers_and_routers_are_refused_and_go_on(self) -> None:
         single = process(version="5.0.31", featureCompatibilityVersion="5.0", **RESYNCED, **RESTARTED)
-        router = process(name="s", processType="mongos", **RESYNCED)
+        router = process(name="s", hostname="db2.example.com", processType="mongos", **RESYNCED)
         goal = goal_of(document(processes=[single, router], databaseVersions=[version(name="5.0.31")]))
         notes = [note.reason.name for unit in goal.units for note in unit.notes]
         assert notes == ["RESYNC_REFUSED"] * 2

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from automation.agent.automation.part import read_part
-from automation.desired_state.document.machine import machine_key, machine_part
+from automation.desired_state.document.machine import machine_part
 from automation.plan.auth import KeyUse, auth_change, auth_faults, key_use
 from automation.plan.expected import expected
 from automation.plan.planner import step
@@ -24,6 +24,7 @@ from automation.plan.values import (
     PlanStep,
 )
 from automation.plan.wording import detail
+from automation.sections import machine_key
 from tests.each import each
 from tests.hostile.budget import tries
 from tests.unit.automation.test_plan import (
@@ -247,9 +248,17 @@ def test_a_member_that_is_down_starts_as_it_ran_while_the_section_is_refused() -
     assert reasons(found) == {"SECTION_INVALID"}
 
 
+def on_one_machine(sent: Any) -> list[Any]:
+    """The processes of a document on one machine, each with its own port."""
+    return [
+        {**each, "hostname": "db1.example.com", "args2_6": {**each["args2_6"], "net": {"port": port}}}
+        for port, each in enumerate(sent["processes"], 27017)
+    ]
+
+
 def test_a_machine_gets_the_faults_of_the_section() -> None:
     sent = {**secured(stated={"keyFile": FILE, "Key": SECRET}), "version": 1}
-    sent["processes"] = [{**each, "hostname": "db1.example.com"} for each in sent["processes"]]
+    sent["processes"] = on_one_machine(sent)
     part = machine_part(sent, machine_key("db1.example.com"))
     assert "auth" not in part
     assert part["authFaults"] == auth_faults(sent) != []
@@ -260,7 +269,7 @@ def test_a_machine_gets_the_faults_of_the_section() -> None:
 
 def test_empty_values_of_fields_that_are_not_carried_out_are_not_stated() -> None:
     sent = {**secured(stated=auth(newKey="", newAutoPwd="", authoritativeSet=False)), "version": 1}
-    sent["processes"] = [{**each, "hostname": "db1.example.com"} for each in sent["processes"]]
+    sent["processes"] = on_one_machine(sent)
     assert not goal_of(sent).units[0].refused
     assert not {"newKey", "newAutoPwd"} & machine_part(sent, machine_key("db1.example.com"))["auth"].keys()
 
@@ -283,7 +292,7 @@ JSON = st.recursive(
 def test_any_value_in_the_section_is_carried_out_or_refused(name: str, value: Any, security: Any) -> None:
     sent = {**secured(stated={**auth(), name: value}, security=security), "version": 1}
     goal_of(sent)
-    sent["processes"] = [{**each, "hostname": "db1.example.com"} for each in sent["processes"]]
+    sent["processes"] = on_one_machine(sent)
     part = machine_part(sent, machine_key("db1.example.com"))
     read_part({**part, "paused": False}, "db1.example.com", [Path("/")])
 

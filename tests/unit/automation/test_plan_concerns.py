@@ -119,7 +119,12 @@ def test_the_turn_needs_a_majority_and_not_all_members() -> None:
     def turn(kind: MoveKind, *names: str) -> list[str]:
         reports = {
             name: KnownProcess(
-                observed=NOW, is_down=False, state=states[name], is_member=True, oplog=timedelta()
+                observed=NOW,
+                arrived=NOW,
+                is_down=False,
+                state=states[name],
+                is_member=True,
+                oplog=timedelta(),
             )
             for name in names
         }
