@@ -67,20 +67,14 @@ def processes(document: Section) -> dict[Key, Section]:
     return keyed((process for _, process in items(document, "processes")), process_name)
 
 
-def addresses(document: Section) -> list[Address]:
-    """The addresses of the processes without duplicates, in the stored form."""
-    by_key: dict[tuple[str, int], Address] = {}
-    for _, process in items(document, "processes"):
-        address = process_address(process)
-        if address is not None:
-            by_key.setdefault(address.key, address)
-    return list(by_key.values())
+def process_addresses(process: Section) -> list[Address]:
+    """The addresses of a process in the stored form, without duplicates: connections prefer the first one.
 
-
-def process_address(process: Section) -> Address | None:
-    """The address of a process in the stored form; None if its host name is not one."""
-    hostname = canonical_hostname(process_host(process))
-    return None if hostname is None else Address(hostname, process_port(process))
+    Host names that are not valid are left out.
+    """
+    hostnames = filter(None, map(canonical_hostname, process_hosts(process)))
+    addresses = [Address(hostname, process_port(process)) for hostname in hostnames]
+    return list({address.key: address for address in addresses}.values())
 
 
 def process_name(process: Section) -> str:

@@ -23,13 +23,14 @@ from automation.desired_state.store import (
     document_at,
     goal_document,
     goal_version,
+    missing_addresses,
     opened,
     revision_text,
     stored,
 )
 from automation.hosts.changes import hosts_add
 from automation.plan.reading import wanted_agent
-from automation.sections import addresses, items, process_host, process_name
+from automation.sections import items, process_host, process_name
 from automation.turns.changes import plan_begin_again
 from events.log.changes import NewEvent
 from events.types import EventType
@@ -149,7 +150,12 @@ def _publish(
         raise ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, current) from None
     plan_begin_again(act)
     act.record(NewEvent(event_type=EventType.AUTOMATION_CONFIG_PUBLISHED_AUDIT, diffs=revision.diffs))
-    hosts_add(group_id=group_id, addresses=addresses(draft.new), actor=act.actor, now=act.now)
+    hosts_add(
+        group_id=group_id,
+        addresses=missing_addresses(group_id, draft.new),
+        actor=act.actor,
+        now=act.now,
+    )
 
 
 def _revision(

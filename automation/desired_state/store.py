@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Case, JSONField, Q, QuerySet, Value, When
 
+from automation.addresses import Address
 from automation.agents.rules import HEARTBEAT_TIMEOUT
 from automation.choices import HostType
 from automation.desired_state.document.publish import NEW_PROJECT, Publication
@@ -15,12 +16,12 @@ from automation.desired_state.document.text import read
 from automation.desired_state.models import AutomationRevision, ProcessStatus
 from automation.hosts.models import Host
 from automation.hosts.rules import role
-from automation.hosts.store import hosts_at
+from automation.hosts.store import hosts_at, known_addresses
 from automation.plan.auth import auth_change
 from automation.plan.reading import read_goal
 from automation.plan.reported import DrawnPlan, FleetReports, ReportedProcess, drawn_plan
 from automation.plan.values import MemberState, PlanHold
-from automation.sections import process_address, process_name, processes
+from automation.sections import process_addresses, process_name, processes
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.encryption import CannotDecryptError, decrypt
@@ -177,22 +178,53 @@ def publication_plan(
 
 def hosts_of_processes(group_id: str, document: Mapping[str, Any], names: Collection[str]) -> dict[str, Host]:
     """Return the hosts of the processes of a document with these names, by the name of the process."""
+    return {name: hosts[0] for name, hosts in all_hosts_of_processes(group_id, document, names).items()}
+
+
+def all_hosts_of_processes(
+    group_id: str, document: Mapping[str, Any], names: Collection[str]
+) -> dict[str, list[Host]]:
+    """Return the hosts at all addresses of the processes of a document with these names, by the process.
+
+    Hosts that an agent has reached are first, and then the host at the alias.
+    """
     wanted = frozenset(names)
-    listed = {process_name(process): process_address(process) for process in processes(document).values()}
-    addresses = {name: address for name, address in listed.items() if name in wanted and address is not None}
-    hosts = hosts_at(group_id, {address.key for address in addresses.values()})
-    return {name: hosts[address.key] for name, address in addresses.items() if address.key in hosts}
+    listed = {process_name(process): process_addresses(process) for process in processes(document).values()}
+    keys = {name: [address.key for address in listed[name]] for name in wanted & listed.keys()}
+    hosts = hosts_at(group_id, {key for of_process in keys.values() for key in of_process})
+    by_name = {name: [hosts[key] for key in of_process if key in hosts] for name, of_process in keys.items()}
+    return {
+        name: sorted(of_process, key=lambda host: reported_process(host) is None)
+        for name, of_process in by_name.items()
+        if of_process
+    }
+
+
+def missing_addresses(group_id: str, document: Mapping[str, Any]) -> list[Address]:
+    """Return the preferred addresses of the processes of a document that have no host at any address."""
+    listed = [process_addresses(process) for process in processes(document).values()]
+    known = known_addresses(group_id, {address.key for addresses in listed for address in addresses})
+    missing = [
+        addresses[0]
+        for addresses in listed
+        if addresses and not any(address.key in known for address in addresses)
+    ]
+    return list({address.key: address for address in missing}.values())
 
 
 def fleet_reports(group_id: str, document: Mapping[str, Any]) -> FleetReports:
     """Return the newest reports of the processes of a document, and of other members of its replica sets."""
     names = [process_name(process) for process in processes(document).values()]
-    named = hosts_of_processes(group_id, document, names)
+    named = all_hosts_of_processes(group_id, document, names)
     sets = [unit.replica_set for unit in read_goal(document).units if unit.replica_set]
     statuses = ProcessStatus.objects.filter(Among("name", names), group_id=group_id)
     return FleetReports(
-        hosts={name: seen for name, host in named.items() if (seen := reported_process(host)) is not None},
-        others=_hosts_without_process(group_id, sets, {host.id for host in named.values()}),
+        hosts={
+            name: seen for name, hosts in named.items() if (seen := reported_process(hosts[0])) is not None
+        },
+        others=_hosts_without_process(
+            group_id, sets, {host.id for hosts in named.values() for host in hosts}
+        ),
         reached=dict(statuses.values_list("name", "goal_version")),
     )
 

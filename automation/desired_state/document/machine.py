@@ -15,7 +15,6 @@ from automation.sections import (
     Section,
     items,
     machine_keys,
-    process_address,
     process_host,
     process_name,
     process_port,
@@ -23,6 +22,7 @@ from automation.sections import (
     set_name,
     text,
 )
+from opsapi.hostnames import canonical_hostname
 from opsapi.redaction import MASK
 
 
@@ -128,7 +128,6 @@ def _auth(auth: Section, own: Sequence[Section], replica_sets: Sequence[Section]
 
 
 def _member(process: Section) -> dict[str, Any]:
-    address = process_address(process)
     names = {
         "alias": text(process, "alias"),
         "replicaSetName": set_name(process),
@@ -139,7 +138,7 @@ def _member(process: Section) -> dict[str, Any]:
     }
     return {
         "name": process_name(process),
-        "hostname": address.hostname if address else process_host(process),
+        "hostname": canonical_hostname(process_host(process)) or process_host(process),
         "port": process_port(process),
         "disabled": process.get("disabled") is True,
         "manualMode": process.get("manualMode") is True,
