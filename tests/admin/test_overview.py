@@ -31,7 +31,13 @@ from tests.admin.operators import browser_with
 from tests.admin.rows import record_event
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import make_alert, make_config, make_destination, make_notification
+from tests.factories.alerting import (
+    make_alert,
+    make_config,
+    make_destination,
+    make_global_config,
+    make_notification,
+)
 from tests.factories.automation import host_report, ingest, make_agent, make_host
 
 HOUR = timedelta(hours=1)
