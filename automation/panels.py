@@ -45,10 +45,11 @@ def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget
     count = down.count + unknown.count or hosts_count(visible_scope)
     whole = PanelWhole(count, _NO_HOSTS, _add_agent() if count else _first_step(visible_scope))
     yield from fleet_map(visible_scope, now)
-    demonstration = 0 if down.count and unknown.count else demonstration_hosts_count(visible_scope, now)
+    demonstration_agents = demonstration_agents_count(visible_scope)
+    demonstration = demonstration_hosts_count(visible_scope, now) if demonstration_agents else 0
     yield _hosts(down, whole, _up_words(unknown.count, demonstration), now)
     yield _without_data(unknown, whole, _reporting_words("host", demonstration), now)
-    yield _agents(visible_scope, now)
+    yield _agents(visible_scope, demonstration_agents, now)
     yield _growth(visible_scope, disk, now)
 
 
@@ -195,9 +196,8 @@ def _agent_of(host: Host) -> Cell:
     return Cell(host.reported_by.hostname, page_url(host.reported_by)) if host.reported_by else Cell(EMPTY)
 
 
-def _agents(visible_scope: VisibleScope, now: datetime) -> Panel:
+def _agents(visible_scope: VisibleScope, demonstration: int, now: datetime) -> Panel:
     agents = agents_not_reporting(visible_scope, now)
-    demonstration = 0 if agents.count else demonstration_agents_count(visible_scope)
     return Panel(
         name="agents",
         rank=30,
