@@ -60,6 +60,7 @@
     if (value === null || value === undefined) return "–";
     const seconds = value * SECONDS[units];
     if (seconds >= 60) return lengthWords(seconds);
+    if (SECONDS[units] > 1) return valueWords(seconds, "s");
     return limitWords(Number(Math.abs(value) >= 1000 ? value.toFixed(0) : value.toPrecision(3)), units);
   }
 
