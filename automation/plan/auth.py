@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from automation.sections import Section, items, section, text
+from automation.sections import Section, items, section, shortened, text
 
 KEY_FILE, TRANSITION = "security.keyFile", "security.transitionToAuth"
 _MEMBER_LOGIN = "security.clusterAuthMode"
@@ -26,6 +26,23 @@ EXTERNAL = "$external"
 """The database of users without passwords."""
 _KEY = re.compile(r"[A-Za-z0-9+/=]{6,1024}")
 _MOST_FAULTS = 20
+_CARRIED_OUT = (
+    "disabled",
+    "autoUser",
+    "autoPwd",
+    "autoAuthMechanism",
+    "autoAuthMechanisms",
+    "autoAuthRestrictions",
+    "deploymentAuthMechanisms",
+    "key",
+    "keyfile",
+    "usersWanted",
+    "usersDeleted",
+)
+_OF_USER = ("user", "db", "roles", "pwd", "initPwd", "mechanisms", "authenticationRestrictions")
+_OF_DELETED = ("user", "dbs")
+_OF_WINDOWS = "keyfileWindows"
+"""Agents do not run on Windows."""
 _OF_AUTO_USER = ("autoPwd", "autoAuthMechanism", "autoAuthMechanisms", "autoAuthRestrictions")
 _NOT_CARRIED_OUT = {
     "authoritativeSet": "only users in usersDeleted are deleted",
@@ -174,6 +191,7 @@ def auth_faults(document: Section) -> list[str]:
 
 
 def _faults(auth: Section) -> Iterator[str]:
+    yield from _unknown("", auth, _CARRIED_OUT, {_OF_WINDOWS, *_NOT_CARRIED_OUT})
     for name in ("disabled", "authoritativeSet"):
         if not isinstance(auth.get(name, False), (bool, type(None))):
             yield f"{name} must be true or false"
@@ -189,6 +207,7 @@ def _faults(auth: Section) -> Iterator[str]:
         is_list = isinstance(databases, list) and all(map(_is_name, databases))
         if user is None or not text(user, "user") or not is_list:
             yield f"usersDeleted[{at}] must have a user, and dbs as a list of names"
+        yield from _unknown(f"usersDeleted[{at}]: ", user or {}, _OF_DELETED)
     yield from _contradictions(auth)
 
 
@@ -213,6 +232,7 @@ def _objects(auth: Section, name: str) -> Iterator[tuple[int, Section | None]]:
 
 def _user_faults(at: int, user: Section) -> Iterator[str]:
     where = f"usersWanted[{at}]"
+    yield from _unknown(f"{where}: ", user, _OF_USER)
     if not text(user, "user"):
         yield f"{where}.user must be a text"
     if not _is_name(user.get("db")):
@@ -229,6 +249,19 @@ def _user_faults(at: int, user: Section) -> Iterator[str]:
     yield from _restriction_faults(
         f"{where}.authenticationRestrictions", user.get("authenticationRestrictions")
     )
+
+
+def _unknown(
+    where: str, stated: Section, allowed: Sequence[str], others: Container[str] = ()
+) -> Iterator[str]:
+    """The fields that say something, and that the plan does not carry out, with the allowed fields."""
+    unknown = [
+        shortened(name)
+        for name, value in stated.items()
+        if name not in allowed and name not in others and value not in (None, False, "", [], {})
+    ]
+    if unknown:
+        yield f"{where}the plan does not carry out {', '.join(unknown)}: allowed are {', '.join(allowed)}"
 
 
 def _mechanism_faults(name: str, listed: Any) -> Iterator[str]:
@@ -256,7 +289,9 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_role(stated: Any) -> bool:
-    return isinstance(stated, Mapping) and bool(text(stated, "role")) and _is_name(stated.get("db"))
+    if not isinstance(stated, Mapping) or not stated.keys() <= {"db", "role"}:
+        return False
+    return bool(text(stated, "role")) and _is_name(stated.get("db"))
 
 
 def _is_name(name: Any) -> bool:

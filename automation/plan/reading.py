@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
-from typing import Any
 
 from automation.moments import has_zone, moment
 from automation.plan.arbiters import refuses_arbiters
@@ -26,22 +24,19 @@ from automation.plan.concerns import stated_concern, united_concern
 from automation.plan.data_moves import COMPACTED_ENGINE
 from automation.plan.places import place_faults
 from automation.plan.reasons import PlanReason
-from automation.plan.set_moves import MOST_VOTERS
 from automation.plan.setting_values import setting_value
-from automation.plan.values import AutomationGoal, GoalProcess, GoalUnit, MemberConfig, PlanHold
+from automation.plan.stated_members import MOST_MEMBERS, set_faults, stated_members
+from automation.plan.values import AutomationGoal, GoalProcess, GoalUnit, PlanHold
 from automation.plan.versions import series, supports
 from automation.sections import Section, items, process_name, section, text
 from opsapi import VERSION
 
-MOST_MEMBERS = 50
-"""The maximum number of members of a replica set of MongoDB."""
 NOT_PLANNED = (
     "backupRestoreUrl",
     "lastKmipMasterKeyRotation",
 )
 """Fields of processes that a plan does not carry out."""
 _ROUTER = "mongos"
-_LARGEST = 2**31
 
 
 def read_goal(
@@ -198,8 +193,8 @@ def _unit(
 ) -> GoalUnit:
     name = processes[0].replica_set
     stated = sets.get(name) if name else None
-    members = None if stated is None else tuple(_member(member) for _, member in items(stated, "members"))
-    faults = [] if stated is None else list(_section_faults(stated, members or (), processes))
+    members = None if stated is None else stated_members(stated)
+    faults = [] if stated is None else set_faults(stated, members or (), processes)
     refused = [_invalid(name, fault) for fault in faults]
     unit = GoalUnit(processes, name, None if faults else members)
     notes += tuple(_data_notes(unit))
@@ -276,69 +271,6 @@ def _auth_hold(unit: GoalUnit, process: str, what: str) -> PlanHold:
 
 def _concern_hold(process: str, replica_set: str, what: str) -> PlanHold:
     return PlanHold(PlanReason.CONCERN_REFUSED, process, replica_set, (("what", what),))
-
-
-def _member(member: Section) -> MemberConfig:
-    is_arbiter = member.get("arbiterOnly") is True
-    return MemberConfig(
-        process=text(member, "host") or "",
-        number=_number(member, "_id", -1),
-        priority=0.0 if is_arbiter else _number(member, "priority", 1),
-        votes=_number(member, "votes", 1),
-        is_hidden=member.get("hidden") is True,
-        delay=_number(member, "secondaryDelaySecs", 0),
-        is_arbiter=is_arbiter,
-    )
-
-
-def _number(member: Section, name: str, default: int) -> Any:
-    number = member.get(name)
-    if number is None:
-        return default
-    # A number of JSON can have more digits than an integer should be computed of.
-    is_number = isinstance(number, (int, float, Decimal)) and not isinstance(number, bool)
-    if not is_number or abs(number) > _LARGEST or (name != "priority" and number != int(number)):
-        return -1
-    return float(number) if name == "priority" else int(number)
-
-
-def _section_faults(
-    stated: Section, members: tuple[MemberConfig, ...], processes: tuple[GoalProcess, ...]
-) -> Iterator[str]:
-    """Return the faults of the section that servers would refuse, or that the plan cannot read."""
-    listed = stated.get("members")
-    if not isinstance(listed, list) or not members or len(members) < len(listed):
-        yield "members must be a list of objects"
-    names = {process.name for process in processes}
-    for what, counts in (
-        ("host", Counter(member.process for member in members)),
-        ("_id", Counter(member.number for member in members)),
-    ):
-        if any(count > 1 for count in counts.values()):
-            yield f"two members have the same {what}"
-    if any(member.process not in names for member in members):
-        yield "host must be the name of a process with this replSetName"
-    if any(_is_wrong(member) for member in members):
-        yield "a member has values that a replica set cannot have together"
-    if len(members) > MOST_MEMBERS:
-        yield f"a replica set has at most {MOST_MEMBERS} members"
-    if sum(member.votes for member in members) > MOST_VOTERS:
-        yield f"at most {MOST_VOTERS} members vote"
-    if not any(member.is_electable for member in members):
-        yield "no member can become the primary"
-
-
-def _is_wrong(member: MemberConfig) -> bool:
-    """Whether a server would refuse the member: it is checked as replSetReconfig checks it."""
-    is_passive = member.is_hidden or member.delay > 0 or member.votes == 0
-    return (
-        member.number < 0
-        or not 0 <= member.priority <= 1000
-        or member.votes not in {0, 1}
-        or member.delay < 0
-        or (is_passive and not member.is_arbiter and member.priority > 0)
-        or (member.is_arbiter and member.votes != 1)
-    )
 
 
 def _refusals(unit: GoalUnit) -> Iterator[PlanHold]:

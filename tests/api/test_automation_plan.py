@@ -65,6 +65,18 @@ def moves(drawn: Any) -> list[tuple[str, str, bool]]:
     return [(name, move["move"], move["disturbs"]) for _, name, move in sorted(found, key=lambda row: row[0])]
 
 
+def test_a_dry_run_names_the_faults_of_members(publisher: ApiClient, path: str) -> None:
+    sent = replica_set()
+    sent["replicaSets"][0]["members"][1] |= {"arbiterOnly": "yes", "tags": {"dc": "east"}}
+    drawn = plan(publisher, path, sent)
+    assert moves(drawn) == []
+    fields = "_id, host, priority, votes, hidden, secondaryDelaySecs, arbiterOnly"
+    assert [(row["reason"], row["detail"].partition(": ")[2]) for row in drawn["refused"]] == [
+        ("SECTION_INVALID", f"members[1] (p1): the plan does not carry out tags: allowed are {fields}"),
+        ("SECTION_INVALID", "members[1] (p1): arbiterOnly must be true or false"),
+    ]
+
+
 def reasons(rows: Any) -> set[str]:
     return {row["reason"] for row in rows}
 

@@ -268,7 +268,8 @@ def test_a_machine_gets_the_faults_of_the_section() -> None:
 
 
 def test_empty_values_of_fields_that_are_not_carried_out_are_not_stated() -> None:
-    sent = {**secured(stated=auth(newKey="", newAutoPwd="", authoritativeSet=False)), "version": 1}
+    empty = {"newKey": "", "newAutoPwd": "", "authoritativeSet": False, "autoLdapGroupDN": None, "other": []}
+    sent = {**secured(stated=auth(**empty, keyfileWindows="C:\\keyfile")), "version": 1}
     sent["processes"] = on_one_machine(sent)
     assert not goal_of(sent).units[0].refused
     assert not {"newKey", "newAutoPwd"} & machine_part(sent, machine_key("db1.example.com"))["auth"].keys()
@@ -351,6 +352,10 @@ def test_without_the_section_nothing_changes(stated: dict[str, Any] | None) -> N
         ({"usersDeleted": [{"user": "mms", "dbs": ["admin"]}]}, "admin.mms is autoUser"),
         ({"usersDeleted": [{"user": "app", "dbs": ["admin"]}]}, "admin.app is in usersWanted, too"),
         ({"usersDeleted": [{"user": "app", "dbs": "admin"}]}, "usersDeleted[0] must have"),
+        ({"autoLdapGroupDN": "cn=agents"}, "carry out autoLdapGroupDN: allowed are disabled, autoUser"),
+        ({"usersWanted": [{**USER, "customData": {"a": 1}}]}, "usersWanted[0]: the plan does not carry out"),
+        ({"usersWanted": [{**USER, "roles": [{"db": "a", "role": "read", "x": 1}]}]}, "usersWanted[0].roles"),
+        ({"usersDeleted": [{"user": "b", "dbs": ["admin"], "db": "x"}]}, "usersDeleted[0]: the plan does"),
     ],
 )
 def test_a_wrong_section_is_refused_with_the_name_of_the_field(changes: dict[str, Any], what: str) -> None:
