@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -16,6 +17,7 @@ from alerting.configs.store import config_view
 from alerting.configs.wording import compared_words, comparison, config_words, limit_words, value_words
 from alerting.engine.ledger import EarlierMessages
 from alerting.engine.models import Notification
+from alerting.engine.opening_events import REMEDY, opening_facts
 from alerting.engine.transition import ConfigView
 from alerting.incidents.models import Alert, Incident
 from alerting.incidents.resource import AlertDocument
@@ -190,7 +192,7 @@ def _of_alert(
         event_type_name=alert.event_type,
         severity=incident.view.severity or alert.effective_severity,
         headline=alert_headline(timed, view, kind=kind, now=now),
-        known=alert_facts(timed, view, project=alert.group.name),
+        known=alert_facts(timed, view, project=alert.group.name, opening=_opening(alert, kind)),
         project_name=alert.group.name,
         target=target_of(document),
         link=_page(links, "alerting/alert", alert.id),
@@ -201,6 +203,12 @@ def _of_alert(
         runbook_url=current.runbook_url or None if current else None,
     )
     return _with_picture(message, incident.view, incident.picture) if incident.picture else message
+
+
+def _opening(alert: Alert, kind: MessageKind) -> Mapping[str, str]:
+    """The facts of the event that opened the alert. At its end, nothing is left to do."""
+    facts = opening_facts(alert)
+    return {label: text for label, text in facts.items() if kind not in ENDS or label != REMEDY}
 
 
 def _of_event(notification: Notification, config: AlertConfig | None) -> Message:
@@ -291,12 +299,22 @@ def alert_headline(
     return words + length
 
 
-def alert_facts(document: Mapping[str, Any], config: ConfigView | None, *, project: str) -> Facts:
-    """The facts about an alert for people, the most important first; unknown facts are left out."""
+def alert_facts(
+    document: Mapping[str, Any],
+    config: ConfigView | None,
+    *,
+    project: str,
+    opening: Mapping[str, str] = MappingProxyType({}),
+) -> Facts:
+    """The facts about an alert for people, the most important first; unknown facts are left out.
+
+    `opening`: the facts of the event that opened it.
+    """
     return {
         "Alert": with_wire_name(in_words(document["eventTypeName"]), document["eventTypeName"]),
         **_measured_facts(document, config),
         **_target_facts(document),
+        **opening,
         "Project": project,
         **_time_facts(document),
         **_acknowledgement_facts(document),

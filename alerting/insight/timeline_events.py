@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from alerting.configs.wording import limit_words, value_words
 from alerting.engine.observations import METRICS_GONE
+from alerting.engine.opening_events import event_facts, opening_event
 from alerting.engine.transition import ConfigView
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert
@@ -15,16 +16,15 @@ from automation.agents.rules import AGENT_DOWN, HEARTBEAT_TIMEOUT
 from automation.hosts.rules import UNMEASURED_TIMEOUT
 from automation.metrics import Metric
 from events.models import Event
-from events.targets import target_key
-from events.types import EVENT_TYPES, EventType, closing_type
+from events.types import EventType, closing_type
 from events.wording import acting, in_words, target_words
+from integrations.messages import printable
 from opsapi.clock import age_words, parse_time, time_words
 from opsapi.first_rows import ends_of
 
 FIRST, NEWEST = 20, 80
 """So many events or notifications of an alert are shown: the first and the newest."""
-_LOOKED_THROUGH = 200
-_BEFORE = timedelta(hours=1)
+_LONGEST_FACT = 500
 
 _AUDITS: Mapping[str, tuple[TimelineEntryKind, str]] = {
     EventType.ALERT_ACKNOWLEDGED_AUDIT: (TimelineEntryKind.ACKNOWLEDGED, "The alert was acknowledged"),
@@ -71,8 +71,10 @@ def began(alert: Alert, view: ConfigView | None, value: tuple[float, datetime] |
     `view` is None if the configuration is not shown. `value` is the alert's `first_value`.
     """
     event_type = EventType(alert.event_type)
-    event = None if alert.metric_name else _opening_event(alert)
-    reason = down_reason(event_type, event.details, event.created) if event else None
+    event = None if alert.metric_name else opening_event(alert)
+    reason = None
+    if event is not None:
+        reason = down_reason(event_type, event.details, event.created) or _facts_words(event)
     if alert.metric_name is not None:
         reason = _value_words(alert, view, value)
     return TimelineEntry(
@@ -84,18 +86,13 @@ def began(alert: Alert, view: ConfigView | None, value: tuple[float, datetime] |
     )
 
 
-def _opening_event(alert: Alert) -> Event | None:
-    """The newest event of the type and target when the alert began; it does not name the alert."""
-    events = Event.objects.filter(
-        event_type=alert.event_type,
-        group_id=alert.group_id,
-        alert_id=None,
-        created__lte=alert.created,
-        created__gte=alert.created - _BEFORE,
+def _facts_words(event: Event) -> str | None:
+    """`Move: RESTART. Step: start. Reason: no disk`."""
+    facts = event_facts(event)
+    return (
+        ". ".join(f"{label}: {printable(text, _LONGEST_FACT).rstrip('.')}" for label, text in facts.items())
+        or None
     )
-    target = EVENT_TYPES[EventType(alert.event_type)].target
-    newest = events.order_by("-created", "-id")[:_LOOKED_THROUGH]
-    return next((event for event in newest if target_key(target, event.details) == alert.target_key), None)
 
 
 def _value_words(alert: Alert, view: ConfigView | None, first: tuple[float, datetime] | None) -> str:

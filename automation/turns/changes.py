@@ -389,7 +389,12 @@ def _wait(
     row.reason, row.names, row.asked = first.reason.name, dict(first.names), now
     if not row.alerted and row.began <= now - PATIENCE:
         row.alerted = True
-        new: Document = {"move": row.move, "reason": row.reason, "since": wire_time(row.since)}
+        new: Document = {
+            "move": row.move,
+            "reason": row.reason,
+            "detail": redact_urls(first.sentence),
+            "since": wire_time(row.since),
+        }
         diffs = _process_diff(row.process, new=new)
         act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_WAITING, facts=subject.facts, diffs=diffs))
     row.save()

@@ -13,18 +13,20 @@ from alerting.models import Alert, AlertConfig
 from automation.agents.changes import heartbeats_sweep
 from automation.hosts.changes import host_delete
 from automation.models import FleetWatch, Host, PlanTurn, WaitingMove
-from automation.turns.changes import plans_sweep
+from automation.turns.changes import REMEDY, plans_sweep
 from automation.turns.rules import FORGOTTEN_AFTER, PATIENCE
 from events.models import Event
+from integrations.choices import MessageKind
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.api.automation import path, published, publisher, refusal
 from tests.api.turns import agent, ask, asked, give, machine, measured, replica_set, taken, why_not
 from tests.client import ApiClient
 from tests.factories.alerting import make_config
-from tests.integration.alerting.pipeline import evaluate, statuses
+from tests.integration.alerting.conftest import outside
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
 
-__all__ = ["agent", "path", "publisher"]
+__all__ = ["agent", "outside", "path", "publisher"]
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +56,7 @@ def wait_long(agent: ApiClient, project: Project, traveller: Any) -> None:
 def fail(agent: ApiClient, project: Project) -> None:
     """The move of p1 fails, and the plan stops."""
     measured(project)
-    turn = taken(agent, project, asked())
+    turn = taken(agent, project, asked(step="stop"))
     assert give(agent, project, turn, outcome="FAILED", reason="no disk").status_code == 200
 
 
@@ -115,6 +117,56 @@ def test_the_status_does_not_repeat_why_an_agent_waits(
     ask(agent, ready, asked(waits="the lag of p2 is 60 s, more than 10 s"))
     status = publisher.request("GET", f"/groups/{ready.id}/automationStatus").json()
     assert "AGENT_WAITS" not in str(status)
+
+
+def explained(publisher: ApiClient, project: Project) -> str:
+    """Why the open alert opened."""
+    alert = Alert.objects.get(status="OPEN")
+    answer = publisher.get(f"/groups/{project.id}/alerts/{alert.id}/explanation")
+    assert answer.status_code == 200, answer.content
+    detail: str = answer.json()["signal"]["detail"]
+    return detail
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_the_alert_of_a_stopped_plan_says_step_reason_and_remedy(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project, outside: Outside, *, is_later: bool
+) -> None:
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        if not is_later:
+            make_config(ready, eventTypeName=STOPPED)
+        fail(agent, ready)
+        if is_later:
+            traveller.shift(timedelta(hours=2))
+            make_config(ready, eventTypeName=STOPPED)
+        evaluate()
+        deliver_all(clock.now())
+        assert explained(publisher, ready) == (
+            "A move of db1.example.com:27017 failed, and the plan stopped. Move: RESTART. Step: stop. "
+            f"Reason: no disk. What to do: {REMEDY}"
+        )
+        facts = {"Move": "RESTART", "Step": "stop", "Reason": "no disk", "What to do": REMEDY}
+        (opened,) = (message for _, _, message in outside.sent)
+        assert {label: opened.facts.get(label) for label in facts} == facts
+        publisher.request("POST", f"{path}/resume")
+        evaluate()
+        deliver_all(clock.now())
+        closed = outside.sent[-1][2]
+        assert (closed.kind, closed.facts["Reason"]) == (MessageKind.CLOSE, "no disk")
+        assert "What to do" not in closed.facts
+
+
+def test_the_alert_of_a_plan_that_waits_says_for_what(
+    agent: ApiClient, publisher: ApiClient, ready: Project, outside: Outside
+) -> None:
+    make_config(ready, eventTypeName=WAITING)
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        wait_long(agent, ready, traveller)
+        evaluate()
+        deliver_all(clock.now())
+        assert "Move: RESTART. Reason: the lag of p2 is not known." in explained(publisher, ready)
+    ((_, _, message),) = outside.sent
+    assert message.facts["Reason"] == "the lag of p2 is not known"
 
 
 def test_only_a_move_with_a_turn_waits(agent: ApiClient, ready: Project) -> None:
