@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from alerting.configs.wording import limit_words, value_words
+from alerting.engine.muting import PLANNED_TYPES
 from alerting.engine.observations import METRICS_GONE
 from alerting.engine.opening_events import event_facts, opening_event
 from alerting.engine.transition import ConfigView
@@ -15,12 +16,14 @@ from alerting.insight.timeline_entries import AcknowledgementChange, TimelineEnt
 from automation.agents.rules import AGENT_DOWN, HEARTBEAT_TIMEOUT
 from automation.hosts.rules import UNMEASURED_TIMEOUT
 from automation.metrics import Metric
+from automation.turns.store import planned_turn
 from events.models import Event
 from events.types import EventType, closing_type
 from events.wording import acting, in_words, target_words
 from integrations.messages import printable
 from opsapi.clock import age_words, parse_time, time_words
 from opsapi.first_rows import ends_of
+from opsapi.redaction import redact_urls
 
 FIRST, NEWEST = 20, 80
 """So many events or notifications of an alert are shown: the first and the newest."""
@@ -77,6 +80,7 @@ def began(alert: Alert, view: ConfigView | None, value: tuple[float, datetime] |
         reason = down_reason(event_type, event.details, event.created) or _facts_words(event)
     if alert.metric_name is not None:
         reason = _value_words(alert, view, value)
+    reason = ". ".join(filter(None, [reason, _planned_words(alert)])) or None
     return TimelineEntry(
         at=alert.created,
         kind=TimelineEntryKind.BEGAN,
@@ -84,6 +88,17 @@ def began(alert: Alert, view: ConfigView | None, value: tuple[float, datetime] |
         reason=reason,
         event_id=event.id if event else None,
     )
+
+
+def _planned_words(alert: Alert) -> str | None:
+    """The move of a plan that was changing the host when the alert began."""
+    if alert.event_type not in PLANNED_TYPES:
+        return None
+    turn = planned_turn(alert.group_id, alert.facts.get("hostId"), alert.created)
+    if turn is None:
+        return None
+    move = f"the move {turn.move} of {redact_urls(turn.process)} from {time_words(turn.granted)} on"
+    return f"The plan of the automation configuration made {move}"
 
 
 def _facts_words(event: Event) -> str | None:

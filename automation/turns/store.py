@@ -110,6 +110,17 @@ def planned_times(group_ids: Collection[str], now: datetime) -> list[PlannedTime
     return [time for time in times if time.until > now]
 
 
+def planned_turn(group_id: str, host_id: str | None, at: datetime) -> PlanTurn | None:
+    """Return the newest turn with which a plan changed a host at a time; None if the plan did not."""
+    if host_id is None:
+        return None
+    turns = PlanTurn.objects.filter(group_id=group_id, host_id=host_id, granted__lte=at, until__gte=at)
+    for turn in turns.order_by("-granted", "-id"):
+        if planned_until(TurnState(turn.state), until=turn.until, ended=turn.ended) >= at:
+            return turn
+    return None
+
+
 def stops_of(group_id: str, version: int) -> QuerySet[PlanTurn]:
     """Return the turns whose failed moves stop the plan of this version, newest last."""
     failed = PlanTurn.objects.filter(group_id=group_id, state=TurnState.FAILED.value, cleared=None)

@@ -7,6 +7,8 @@ import pytest
 
 from accesslist.models import Project
 from alerting.engine.evaluation import open_tracked
+from alerting.insight.alert_explanations import explain_alert
+from alerting.insight.timeline import alert_timeline
 from alerting.models import Alert, Notification
 from alerting.reasons import NotificationReason
 from automation.agents.changes import held_signals_release
@@ -106,6 +108,40 @@ def test_a_planned_restart_notifies_nobody_and_says_why(fleet: Project, outside:
     assert deliver_all(NOW + 20 * MINUTE) == 0
     assert outside.sent == []
     assert reasons() == {PLANNED}
+
+
+def explained(now: Any) -> str:
+    """Why the alert began, as the API explains it, when all messages were decided."""
+    alert = Alert.objects.get()
+    signal = explain_alert(alert, sees_config=True, now=now).signal
+    assert [entry for entry in alert_timeline(alert, sees_config=True, now=now).entries if entry == signal]
+    return signal.reason or ""
+
+
+@each("outcome", [None, TurnOutcome.DONE, TurnOutcome.FAILED])
+def test_an_alert_says_that_a_plan_did_it_also_after_its_messages_were_sent(
+    fleet: Project, outside: Outside, outcome: TurnOutcome | None
+) -> None:
+    make_config(fleet)
+    turn = take(fleet)
+    fall(fleet, 1, NOW + MINUTE / 3)
+    if outcome:
+        give_back(turn, NOW + MINUTE / 3, outcome)
+    evaluate(NOW + 20 * MINUTE)
+    assert deliver_all(NOW + 20 * MINUTE) == 1
+    words = (
+        "The plan of the automation configuration made the move RESTART of p1 from 2099-03-01 12:00:00Z on"
+    )
+    assert explained(NOW + 20 * MINUTE).endswith(words)
+
+
+def test_an_alert_that_began_outside_the_time_of_a_move_does_not_name_it(
+    fleet: Project,
+) -> None:
+    make_config(fleet)
+    give_back(take(fleet), NOW + MINUTE / 3, TurnOutcome.FAILED)
+    fall(fleet, 1, NOW + MINUTE)
+    assert "plan" not in explained(NOW + MINUTE)
 
 
 def test_a_member_that_is_still_down_after_the_time_of_its_step_notifies(
