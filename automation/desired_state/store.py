@@ -18,10 +18,11 @@ from automation.hosts.models import Host
 from automation.hosts.rules import role
 from automation.hosts.store import hosts_at, known_addresses
 from automation.plan.auth import auth_change
+from automation.plan.places import KnownPlaces, known_places
 from automation.plan.reading import read_goal
 from automation.plan.reported import DrawnPlan, FleetReports, ReportedProcess, drawn_plan
 from automation.plan.values import MemberState, PlanHold
-from automation.sections import process_addresses, process_name, processes
+from automation.sections import Section, process_addresses, process_name, processes
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.encryption import CannotDecryptError, decrypt
@@ -171,8 +172,9 @@ def publication_plan(
     `standing`: why its moves would not begin, which the plan says, too.
     """
     old, new = read_goal(publication.old), read_goal(publication.new)
+    before = {process_name(process): process for process in processes(publication.old).values()}
     change = auth_change(publication.old, publication.new)
-    drawn = drawn_plan(old, new, fleet_reports(group_id, publication.new), now, change)
+    drawn = drawn_plan(old, new, fleet_reports(group_id, publication.new, before), now, change)
     return replace(drawn, holds=(*standing, *drawn.holds))
 
 
@@ -212,33 +214,39 @@ def missing_addresses(group_id: str, document: Mapping[str, Any]) -> list[Addres
     return list({address.key: address for address in missing}.values())
 
 
-def fleet_reports(group_id: str, document: Mapping[str, Any]) -> FleetReports:
-    """Return the newest reports of the processes of a document, and of other members of its replica sets."""
-    names = [process_name(process) for process in processes(document).values()]
-    named = all_hosts_of_processes(group_id, document, names)
+def fleet_reports(group_id: str, document: Mapping[str, Any], before: Mapping[str, Section]) -> FleetReports:
+    """Return the newest reports of the processes of a document, and of other members of its replica sets.
+
+    `before`: the processes of the document before, by name. Their addresses and names can have changed.
+    """
+    now = {process_name(process): process for process in processes(document).values()}
+    named = all_hosts_of_processes(group_id, document, now.keys())
+    reports = {name: seen for name, hosts in named.items() if (seen := reported_process(hosts[0]))}
+    known = known_places(now, before, reports)
+    by_key = {key: name for name, keys in known.moved.items() for key in keys}
+    for key, host in hosts_at(group_id, by_key.keys()).items():
+        if seen := reported_process(host):
+            reports.setdefault(by_key[key], seen)
     sets = [unit.replica_set for unit in read_goal(document).units if unit.replica_set]
-    statuses = ProcessStatus.objects.filter(Among("name", names), group_id=group_id)
+    statuses = ProcessStatus.objects.filter(Among("name", now.keys()), group_id=group_id)
     return FleetReports(
-        hosts={
-            name: seen for name, hosts in named.items() if (seen := reported_process(hosts[0])) is not None
-        },
-        others=_hosts_without_process(
-            group_id, sets, {host.id for hosts in named.values() for host in hosts}
-        ),
+        hosts=reports,
+        others=_hosts_without_process(group_id, sets, known),
         reached=dict(statuses.values_list("name", "goal_version")),
+        renamed=known.renamed,
     )
 
 
 def _hosts_without_process(
-    group_id: str, sets: Sequence[str], known: Collection[str]
+    group_id: str, sets: Sequence[str], known: KnownPlaces
 ) -> dict[str, dict[str, ReportedProcess]]:
-    """Return the hosts of replica sets that are no process of the document, by replica set and address."""
+    """Return the hosts of replica sets that are no process of the document, by replica set and name."""
     by_set: dict[str, dict[str, ReportedProcess]] = {}
     members = Host.objects.filter(Among("replica_set_name", list(sets)), group_id=group_id)
     for host in members.order_by("hostname", "port") if sets else ():
-        reported = reported_process(host)
-        if host.id not in known and reported is not None and host.replica_set_name is not None:
-            by_set.setdefault(host.replica_set_name, {})[str(host.address)] = reported
+        name, reported = known.name_at(host.address), reported_process(host)
+        if name is not None and reported is not None and host.replica_set_name is not None:
+            by_set.setdefault(host.replica_set_name, {})[name] = reported
     return by_set
 
 

@@ -7,7 +7,7 @@ reached. A real plan waits for facts that are not known. A dry run assumes them,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 
 from automation.plan.auth import AuthChange
@@ -50,13 +50,19 @@ class ReportedProcess:
 class FleetReports:
     """The reports of the processes of a document.
 
-    `hosts`: by the name of the process. `others`: hosts without a process, by replica set and address.
-    `reached`: the version of the document that each process has reached.
+    `hosts`: by the name of the process. `others`: hosts without a process, by replica set and address, or by
+    the name of their process in the document before. `reached`: the version of the document that each process
+    has reached. `renamed`: names for processes of the document before, where their names do not stay.
     """
 
     hosts: Mapping[str, ReportedProcess]
     others: Mapping[str, Mapping[str, ReportedProcess]]
     reached: Mapping[str, int]
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    def name(self, before: str) -> str:
+        """The name of a process of the document before."""
+        return self.renamed.get(before, before)
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ def drawn_plan(
 
     `change`: of the section `auth` between the documents.
     """
-    published = {process.name: process for unit in old.units for process in unit.processes}
+    published = {reports.name(process.name): process for unit in old.units for process in unit.processes}
     stated = {unit.replica_set: unit for unit in old.units if unit.replica_set}
     plans: list[UnitPlan] = []
     holds: list[PlanHold] = list(new.notes)
@@ -94,7 +100,7 @@ def drawn_plan(
             unit,
             reports,
             published,
-            before.members if before else None,
+            _members(before, reports),
             before.concern if before else {},
             change,
             now,
@@ -150,6 +156,13 @@ def reached_goal(
         concern = stated[0].concern if stated else {}
         units.append(GoalUnit(tuple(before), unit.replica_set, known, concern=concern))
     return AutomationGoal(number=new.number, versions=(), units=tuple(units))
+
+
+def _members(before: GoalUnit | None, reports: FleetReports) -> tuple[MemberConfig, ...] | None:
+    """The members that the document before states."""
+    if before is None or before.members is None:
+        return None
+    return tuple(replace(member, process=reports.name(member.process)) for member in before.members)
 
 
 def _without_end(unit: GoalUnit) -> UnitPlan:
@@ -252,7 +265,9 @@ class _Scene:
             running = [p.name for p in self.unit.processes if self._is_member(p.name)]
             stated = {member.process: member for member in self.unit.members or ()}
             known = tuple(stated.get(name, MemberConfig(name, at)) for at, name in enumerate(running))
-        others = self.reports.others.get(self.unit.replica_set, {})
+        listed = {member.process for member in known}
+        reported = self.reports.others.get(self.unit.replica_set, {})
+        others = {name: seen for name, seen in reported.items() if name not in listed}
         first = max((member.number for member in known), default=-1) + 1
         return (*known, *(_other(address, first + at, others) for at, address in enumerate(sorted(others))))
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -23,7 +24,7 @@ from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
 from automation.plan.reported import drawn_plan, reached_goal
 from automation.plan.values import DISTURBING, AutomationGoal, MoveKind, PlanHold
-from automation.sections import machine_key, process_name, set_name
+from automation.sections import Section, machine_key, process_name, processes, set_name
 from automation.turns.models import PausedPlan, PlanTurn, WaitingMove
 from automation.turns.rules import (
     FORGOTTEN_AFTER,
@@ -228,8 +229,11 @@ def _plans(
         if any(reached.get(process.name, 0) != goal.number for process in unit.processes)
     )
     goal = replace(goal, units=behind)
-    before = reached_goal(goal, {goal.number: goal, **_older(group_id, goal, reached)}, reached)
-    drawn = drawn_plan(before, goal, fleet_reports(group_id, document), now)
+    older = _older(group_id, goal, reached)
+    goals = {number: read_goal(document) for number, document in older.items()}
+    before = reached_goal(goal, {goal.number: goal, **goals}, reached)
+    reports = fleet_reports(group_id, document, _processes_before(older, reached))
+    drawn = drawn_plan(before, goal, reports, now)
     stops = {
         stop.process: ShownWait(stop_hold(stop, stop.process), stop.ended)
         for stop in stops_of(group_id, version)
@@ -237,7 +241,9 @@ def _plans(
     return shown_plans(goal, drawn, paused_since=pause.since if pause else None, stops=stops)
 
 
-def _older(group_id: str, goal: AutomationGoal, reached: Mapping[str, int]) -> Mapping[int, AutomationGoal]:
+def _older(
+    group_id: str, goal: AutomationGoal, reached: Mapping[str, int]
+) -> Mapping[int, Mapping[str, Any]]:
     """The newest of the older documents that processes have reached."""
     names = {process.name for unit in goal.units for process in unit.processes}
     numbers = {number for name, number in reached.items() if name in names and 0 < number < goal.number}
@@ -245,7 +251,20 @@ def _older(group_id: str, goal: AutomationGoal, reached: Mapping[str, int]) -> M
         number: document_at(number, group_id=group_id)
         for number in sorted(numbers, reverse=True)[:MOST_DOCUMENTS]
     }
-    return {number: read_goal(document) for number, document in documents.items() if document is not None}
+    return {number: document for number, document in documents.items() if document is not None}
+
+
+def _processes_before(
+    older: Mapping[int, Mapping[str, Any]], reached: Mapping[str, int]
+) -> Mapping[str, Section]:
+    """The processes as in the documents that they have reached, or in the newest of the older documents."""
+    before: dict[str, Section] = {}
+    for number in sorted(older):
+        for process in processes(older[number]).values():
+            name = process_name(process)
+            if name not in before or (reached.get(name) or number) == number:
+                before[name] = process
+    return before
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def test_a_failure_without_a_turn_is_recorded_once_whatever_holds_the_turn_back(
 def test_a_failure_without_a_turn_under_an_older_version_stops_nothing(
     agent: ApiClient, publisher: ApiClient, path: str, ready: Project
 ) -> None:
-    published(publisher, path, replica_set(1, alias="a.example.com"))
+    published(publisher, path, replica_set(1, numCores=4))
     answer = ask(agent, ready, failed_without_turn())
     assert refusal(answer)[:2] == (409, "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION")
     assert recorded(ready, "AUTOMATION_PLAN_STOPPED") == []
@@ -137,7 +137,7 @@ def test_an_alert_opens_and_closes_when_the_plan_goes_on(
     agent: ApiClient, publisher: ApiClient, path: str, project: Project, way: str
 ) -> None:
     published(publisher, path, replica_set())
-    published(publisher, path, replica_set(1, alias="a.example.com"))
+    published(publisher, path, replica_set(1, numCores=4))
     measured(project)
     make_config(project, eventTypeName="AUTOMATION_PLAN_STOPPED")
     fail(agent, project)
@@ -177,7 +177,7 @@ def test_a_failure_under_an_older_version_stops_nothing(
     agent: ApiClient, publisher: ApiClient, path: str, ready: Project
 ) -> None:
     turn = taken(agent, ready, asked())
-    published(publisher, path, replica_set(1, alias="a.example.com"))
+    published(publisher, path, replica_set(1, numCores=4))
     assert give(agent, ready, turn, outcome="FAILED", reason=WHY).json()["state"] == "FAILED"
     assert recorded(ready, "AUTOMATION_PLAN_STOPPED") == []
     assert taken(agent, ready, asked(2, request_id="other"))["goalVersion"] == 2
