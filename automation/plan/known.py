@@ -6,7 +6,7 @@ Nothing is assumed: a fact that no recent report has is not known, and a guard t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from automation.plan.guards import (
@@ -166,17 +166,19 @@ def known_state(unit: GoalUnit, known: KnownUnit, now: datetime) -> UnitState:
         turn=known.holder,
         alerts=known.alerts,
     )
-    processes = {name: _observed(process) for name, process in recent.items()}
+    delays = {member.process: timedelta(seconds=member.delay) for member in of_set.config or ()}
+    processes = {name: _observed(process, delays.get(name, timedelta())) for name, process in recent.items()}
     # Units without a replica set have turns, too: they have the empty name here.
     return unit_state(unit, ObservedFleet(now, processes, {unit.replica_set: of_set}))
 
 
-def _observed(process: KnownProcess) -> ObservedProcess:
+def _observed(process: KnownProcess, delay: timedelta) -> ObservedProcess:
+    """The process as observed. A reported lag is without the delay of a member."""
     return ObservedProcess(
         is_running=not process.is_down,
         state=None if process.is_down else process.state,
         version=process.version,
-        lag=process.lag,
+        lag=None if process.lag is None else process.lag + delay,
     )
 
 
@@ -187,8 +189,7 @@ def _config(
 
     Otherwise all that reports name, also hosts that have left the replica set, and processes that could be
     members as no recent report says. None if no report names a member, and it is not known of each process
-    that it is none. Votes and priorities are as in the document. A reported lag is without the delay of a
-    member.
+    that it is none. Votes, priorities and delays are as in the document.
     """
     if not unit.replica_set:
         return ()
@@ -208,9 +209,7 @@ def _config(
 
 def _member(stated: MemberConfig | None, name: str, at: int, known: KnownUnit) -> MemberConfig:
     if stated is not None:
-        return MemberConfig(
-            name, at, stated.priority, stated.votes, stated.is_hidden, is_arbiter=stated.is_arbiter
-        )
+        return replace(stated, number=at)
     process = known.processes.get(name)
     is_arbiter = process is not None and process.state is MemberState.ARBITER
     return MemberConfig(name, at, 0.0 if is_arbiter else 1.0, is_arbiter=is_arbiter)

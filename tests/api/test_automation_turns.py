@@ -19,6 +19,7 @@ from tests.api import bodies
 from tests.api.automation import path, published, publisher, refusal
 from tests.api.test_automation_plan import report
 from tests.api.turns import (
+    LAG,
     agent,
     ask,
     asked,
@@ -201,6 +202,45 @@ def test_a_host_that_left_the_replica_set_is_no_member_if_the_agent_names_the_me
 def test_an_old_report_says_nothing(agent: ApiClient, ready: Project) -> None:
     with time_machine.travel(clock.now() + timedelta(minutes=4), tick=False):
         assert why_not(ask(agent, ready, asked())) == "MEMBER_UNKNOWN"
+
+
+def five_members(*delayed: int) -> dict[str, Any]:
+    """A document of five members, of which p1 is disabled and some are delayed by an hour."""
+    sent = replica_set()
+    stated = sent["replicaSets"][0]["members"]
+    for number in (3, 4):
+        sent["processes"].append({**sent["processes"][0], "name": f"p{number}", "hostname": machine(number)})
+        stated.append({"_id": number, "host": f"p{number}"})
+    sent["processes"][1]["disabled"] = True
+    for number in delayed:
+        stated[number] |= {"priority": 0, "hidden": True, "secondaryDelaySecs": 3600}
+    return sent
+
+
+@each("row", [((), "RESYNC", None), ((3, 4), "RESYNC", "COPIES"), ((3, 4), "RESTART", None)])
+def test_a_delayed_member_counts_as_no_copy(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project, row: tuple[Any, str, str | None]
+) -> None:
+    delayed, move, reason = row
+    published(publisher, path, five_members(*delayed))
+    measured(project, p1={"reachable": False})
+    for number in (3, 4):
+        values = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs", LAG: 1.0}
+        ingest(project, host_report(machine(number), **values), agent=f"agent{number}")
+    answer = ask(agent, project, asked(2, move))
+    assert (why_not(answer) if reason else answer.status_code) == (reason or 201)
+
+
+def test_a_delayed_member_lags_by_no_more_than_its_delay(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    """Reports have its lag without the delay."""
+    published(publisher, path, five_members(3))
+    measured(project, p1={"reachable": False})
+    for number, lag in ((3, 11.0), (4, 1.0)):
+        values = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs", LAG: lag}
+        ingest(project, host_report(machine(number), **values), agent=f"agent{number}")
+    assert why_not(ask(agent, project, asked(2))) == "LAG"
 
 
 def test_an_open_alert_of_the_set_refuses_the_turn_unless_the_plan_caused_it(
