@@ -16,10 +16,10 @@ All this runs one at a time in a project.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from accesslist.changes import RecordedAct, acting
 from accesslist.locks import scope_lock_shared
@@ -198,11 +198,12 @@ def fetch_record(*, group_id: str, hostname: str, version: int, actor: Actor, no
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """The process of a request, with its unit and its host in the current document."""
+    """The process of a request, with its unit, the turns of the unit, and its host in the document."""
 
     document: Mapping[str, Any]
     unit: GoalUnit
     key: str
+    turns: QuerySet[PlanTurn]
     host: Host | None
 
     @property
@@ -280,7 +281,8 @@ def _subject(group_id: str, document: Mapping[str, Any], request: TurnRequest) -
     if any(goal.is_manual for goal in unit.processes if goal.name == request.process):
         raise ApiError.of_field("process", ErrorCode.INVALID_ATTRIBUTE, MANUAL)
     host = hosts_of_processes(group_id, document, {request.process}).get(request.process)
-    return _Subject(document, unit, stored_key(unit), host)
+    key = stored_key(unit)
+    return _Subject(document, unit, key, turns_of_unit(group_id, document, unit, key), host)
 
 
 def _expire(act: RecordedAct, group_id: str) -> None:
@@ -299,8 +301,7 @@ def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTu
     if standing is not None:
         hold, since = standing
         return _wait(act, request, subject, waiting, [hold], since=since)
-    turns = turns_of_unit(group_id, subject.document, subject.unit, subject.key)
-    held = turns.filter(ended=None).order_by("granted", "id")
+    held = subject.turns.filter(ended=None).order_by("granted", "id")
     holder = held.exclude(id=before.id if before else None).first()
     if holder is not None:
         names = (("other", holder.process),)
@@ -309,7 +310,7 @@ def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTu
     if before is not None:
         _end(act, before, TurnState.DONE)
         return _grant(act, request, subject)
-    known = known_unit(group_id, subject.document, subject.unit, turns=turns, holder="", now=act.now)
+    known = known_unit(group_id, subject.document, subject.unit, turns=subject.turns, holder="", now=act.now)
     known = replace(known, members=request.members)
     if holds := turn_holds(subject.unit, known, request.process, request.move, act.now):
         return _wait(act, request, subject, waiting, holds)
@@ -366,7 +367,10 @@ def _wait(
     *,
     since: datetime | None = None,
 ) -> _TurnRefusal:
-    """Remember that the move waits. After PATIENCE it raises an alert."""
+    """Remember that the move waits. After PATIENCE it raises an alert.
+
+    The time in which another turn of the unit is held does not count.
+    """
     first, now = holds[0], act.now
     host_id = subject.host.id if subject.host else None
     # An alert is about the host of its event, so another host of the process gets another alert.
@@ -382,12 +386,14 @@ def _wait(
             began=now,
             since=now,
         )
-    elif row.reason != first.reason.name:
-        row.since = now
+    else:
+        row.began += _time_held(subject.turns, row.asked, now)
+        row.since = row.since if row.reason == first.reason.name else now
     row.since = since or row.since
     row.replica_set, row.host_id = stored_set(subject.unit.replica_set), host_id
     row.reason, row.names, row.asked = first.reason.name, dict(first.names), now
-    if not row.alerted and row.began <= now - PATIENCE:
+    is_patient = first.reason is PlanReason.TURN or row.began > now - PATIENCE
+    if not row.alerted and not is_patient:
         row.alerted = True
         new: Document = {
             "move": row.move,
@@ -399,6 +405,13 @@ def _wait(
         act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_WAITING, facts=subject.facts, diffs=diffs))
     row.save()
     return _TurnRefusal(holds, row.since)
+
+
+def _time_held(turns: QuerySet[PlanTurn], since: datetime, now: datetime) -> timedelta:
+    """How long turns of a unit were held in this time. A unit has one at a time."""
+    recent = turns.filter(Q(ended=None) | Q(ended__gt=since), granted__lt=now)
+    times = [min(turn.ended or now, now) - max(turn.granted, since) for turn in recent]
+    return min(sum(times, timedelta()), max(now - since, timedelta()))
 
 
 def _end_wait(act: RecordedAct, row: WaitingMove) -> None:

@@ -85,7 +85,8 @@ class PlanTurn(models.Model):
 class WaitingMove(models.Model):
     """A move whose agent asked for the turn and did not get it.
 
-    `since`: when the reason was first the newest one. `began`: when the agent first asked for this move.
+    `since`: when the reason was first the newest one. `began`: when the agent first asked for this move,
+    later by the time in which another turn of its unit was held.
     """
 
     id = PrimaryIdField()

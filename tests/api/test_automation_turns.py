@@ -332,6 +332,32 @@ def test_the_refusal_says_since_when_and_half_an_hour_raises_an_alert(
     assert not WaitingMove.objects.exists()
 
 
+@pytest.mark.parametrize("waits", [None, "another member, p1, is not healthy: SYNCING"])
+def test_the_time_in_which_another_member_is_changed_does_not_count_for_the_alert(
+    agent: ApiClient, ready: Project, waits: str | None
+) -> None:
+    fields = {"waits": waits} if waits else {}
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        turn = taken(agent, ready, asked(1, "RESYNC", seconds=7200))
+        PlanTurn.objects.update(expires=clock.now() + timedelta(hours=2))
+        for _ in range(5):
+            reason = why_not(ask(agent, ready, asked(2, request_id="other", **fields)))
+            assert reason == ("AGENT_WAITS" if waits else "TURN")
+            traveller.shift(9 * 60)
+        assert give(agent, ready, turn, outcome="DONE").status_code == 200
+        for minutes in (9, 9, 9):
+            measured(ready, lag=None)
+            assert why_not(ask(agent, ready, asked(2, request_id="other"))) == "LAG_UNKNOWN"
+            traveller.shift(minutes * 60)
+        measured(ready, lag=None)
+        why_not(ask(agent, ready, asked(2, request_id="other")))
+        assert events(ready, "AUTOMATION_PLAN_WAITING") == []
+        traveller.shift(3 * 60)
+        measured(ready, lag=None)
+        why_not(ask(agent, ready, asked(2, request_id="other")))
+        assert len(events(ready, "AUTOMATION_PLAN_WAITING")) == 1
+
+
 def turn_for_a_restart(agent: ApiClient, publisher: ApiClient, path: str, ready: Project) -> Any:
     """The turn of p1 for the restart that a new document wants."""
     report(ready)
