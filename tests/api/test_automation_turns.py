@@ -225,7 +225,7 @@ def test_a_delayed_member_counts_as_no_copy(
     published(publisher, path, five_members(*delayed))
     measured(project, p1={"reachable": False})
     for number in (3, 4):
-        values = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs", LAG: 1.0}
+        values: dict[str, Any] = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs", LAG: 1.0}
         ingest(project, host_report(machine(number), **values), agent=f"agent{number}")
     answer = ask(agent, project, asked(2, move))
     assert (why_not(answer) if reason else answer.status_code) == (reason or 201)
@@ -238,7 +238,7 @@ def test_a_delayed_member_lags_by_no_more_than_its_delay(
     published(publisher, path, five_members(3))
     measured(project, p1={"reachable": False})
     for number, lag in ((3, 11.0), (4, 1.0)):
-        values = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs", LAG: lag}
+        values: dict[str, Any] = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs", LAG: lag}
         ingest(project, host_report(machine(number), **values), agent=f"agent{number}")
     assert why_not(ask(agent, project, asked(2))) == "LAG"
 
