@@ -103,6 +103,8 @@ def shown_plans(
     return plans
 
 
+STANDING = frozenset({PlanReason.PAUSED, PlanReason.STOPPED})
+"""The reasons that stand until somebody acts. The status says them first."""
 REPORTED_STATES = [state.value for state in MoveState if state is not MoveState.LOST]
 """The states that agents report: no agent reports that it was lost."""
 MOVE_STATES = {
@@ -121,7 +123,7 @@ def with_turns(
     """Return the plans with the moves that had a turn, in their order, before the planned moves.
 
     `turns`: process and move. A running move takes the place of the planned move of its kind. `waits`: why an
-    agent did not get a turn; this is known better than why the drawn plan waits.
+    agent did not get a turn; this is known better than why the drawn plan waits, apart from STANDING reasons.
     """
     by_process = dict(plans)
     begun: dict[str, list[ShownMove]] = {}
@@ -135,7 +137,10 @@ def with_turns(
     for process, moves in begun.items():
         by_process[process].moves[:0] = moves
     for process, wait in waits.items():
-        by_process.setdefault(process, ShownPlan()).waits[:] = [wait]
+        plan = by_process.setdefault(process, ShownPlan())
+        standing = [known for known in plan.waits if known.hold.reason in STANDING]
+        is_known = any(known.hold.reason is wait.hold.reason for known in standing)
+        plan.waits[:] = standing if is_known else [*standing, wait]
     return by_process
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -180,13 +180,14 @@ def automation_status(group_id: str, now: datetime) -> AutomationStatus:
     # Agents report themselves why they wait.
     others = WaitingMove.objects.exclude(reason=PlanReason.AGENT_WAITS.name)
     waiting = others.filter(group_id=group_id, asked__gt=now - FORGOTTEN_AFTER)
+    held = turns_held(group_id, now)
     plans = (
         None
         if drawn is None
         else with_turns(
             drawn,
             [(turn.process, _shown_turn(turn, now)) for turn in turns],
-            {row.process: _shown_wait(row) for row in waiting},
+            {row.process: wait for row in waiting if (wait := _shown_wait(row, held))},
         )
     )
     return AutomationStatus(version=version, pause=pause, processes=processes, plans=plans)
@@ -206,9 +207,23 @@ def _shown_turn(turn: PlanTurn, now: datetime) -> ShownMove:
     )
 
 
-def _shown_wait(row: WaitingMove) -> ShownWait:
-    names = tuple((name, str(text)) for name, text in row.names.items())
-    return ShownWait(PlanHold(PlanReason[row.reason], row.process, row.replica_set, names), row.since)
+def _shown_wait(row: WaitingMove, held: Sequence[PlanTurn]) -> ShownWait | None:
+    """Why a move waits; None if it waited for a turn, and nobody holds one now."""
+    reason, names, since = PlanReason[row.reason], row.names, row.since
+    if reason is PlanReason.TURN:
+        holder = next((turn for turn in held if _lets_wait(turn, row)), None)
+        if holder is None:
+            return None
+        names, since = {"other": holder.process}, holder.granted
+    texts = tuple((name, str(text)) for name, text in names.items())
+    return ShownWait(PlanHold(reason, row.process, row.replica_set, texts), since)
+
+
+def _lets_wait(turn: PlanTurn, row: WaitingMove) -> bool:
+    """Whether a held turn is of the unit of a move that waits. Without a replica set, its process is known."""
+    return turn.replica_set == row.replica_set and (
+        bool(row.replica_set) or turn.process == row.names.get("other")
+    )
 
 
 def _plans(

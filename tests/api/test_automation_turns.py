@@ -358,6 +358,51 @@ def test_the_time_in_which_another_member_is_changed_does_not_count_for_the_aler
         assert len(events(ready, "AUTOMATION_PLAN_WAITING")) == 1
 
 
+def waits_of(publisher: ApiClient, project: Project, number: int) -> list[Any]:
+    """Why the next move of a process waits, in order."""
+    shown = publisher.get(f"/groups/{project.id}/automationStatus").json()["processes"][number]["plan"]
+    return [(wait["reason"], wait.get("since")) for wait in shown["waits"]]
+
+
+def test_the_status_says_who_holds_the_turn_as_long_as_somebody_does(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    report(ready)
+    published(publisher, path, replica_set(1, lastRestart="2026-11-21T07:26:14Z"))
+    measured(ready)
+    turn = taken(agent, ready, asked())
+    assert why_not(ask(agent, ready, asked(2, request_id="other"))) == "TURN"
+    assert waits_of(publisher, ready, 2) == [("TURN", turn["granted"])]
+    give(agent, ready, turn, outcome="DONE")
+    assert "TURN" not in dict(waits_of(publisher, ready, 2))
+    with time_machine.travel(clock.now() + timedelta(seconds=5), tick=False):
+        later = taken(agent, ready, asked(0, "STEP_DOWN", request_id="third"))
+        assert waits_of(publisher, ready, 2) == [("TURN", later["granted"])]
+        shown = publisher.get(f"/groups/{ready.id}/automationStatus").json()["processes"][2]["plan"]["waits"]
+        assert shown[0]["detail"].startswith("p0 is being changed")
+
+
+@each("standing", ["PAUSED", "STOPPED"])
+def test_the_status_says_first_what_stands_until_somebody_acts(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project, standing: str
+) -> None:
+    report(ready)
+    published(publisher, path, replica_set(1, lastRestart="2026-11-21T07:26:14Z"))
+    measured(ready)
+    turn = taken(agent, ready, asked())
+    assert why_not(ask(agent, ready, asked(2, request_id="other"))) == "TURN"
+    if standing == "PAUSED":
+        publisher.request("POST", f"{path}/pause")
+        assert [reason for reason, _ in waits_of(publisher, ready, 2)] == ["PAUSED", "TURN"]
+        give(agent, ready, turn, outcome="DONE")
+    else:
+        give(agent, ready, turn, outcome="FAILED", reason="no disk")
+    assert waits_of(publisher, ready, 2)[0][0] == standing
+    assert "TURN" not in dict(waits_of(publisher, ready, 2))
+    assert why_not(ask(agent, ready, asked(2, request_id="again"))) == standing
+    assert [reason for reason, _ in waits_of(publisher, ready, 2)] == [standing]
+
+
 def turn_for_a_restart(agent: ApiClient, publisher: ApiClient, path: str, ready: Project) -> Any:
     """The turn of p1 for the restart that a new document wants."""
     report(ready)
