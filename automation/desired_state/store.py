@@ -191,8 +191,11 @@ def all_hosts_of_processes(
     Hosts that an agent has reached are first, and then the host at the alias.
     """
     wanted = frozenset(names)
-    listed = {process_name(process): process_addresses(process) for process in processes(document).values()}
-    keys = {name: [address.key for address in listed[name]] for name in wanted & listed.keys()}
+    keys = {
+        name: [address.key for address in process_addresses(process)]
+        for process in processes(document).values()
+        if (name := process_name(process)) in wanted
+    }
     hosts = hosts_at(group_id, {key for of_process in keys.values() for key in of_process})
     by_name = {name: [hosts[key] for key in of_process if key in hosts] for name, of_process in keys.items()}
     return {
