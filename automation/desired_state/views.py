@@ -162,6 +162,7 @@ class RevisionViewSet(OfAutomationConfig):
     access = {"index": READ, "retrieve": READ, "restore": WRITE_CONFIG}
     parameters = {"index": LISTING, "restore": (DRY_RUN,)}
     bodies = {"restore": RestoreDocument}
+    optional_bodies = frozenset({"restore"})
     answers = {
         "index": [RevisionDocument],
         "retrieve": AutomationConfigDocument,
@@ -209,9 +210,3 @@ class RevisionViewSet(OfAutomationConfig):
             group_id=self.group.id, number=int(revision), version=version, **self.conditions
         )
         return self.published(publication)
-
-    def _read_body(self) -> bytes:
-        # A message has a body if it has a length or a transfer encoding (RFC 9112, 6.3).
-        sent = self.http_request.META
-        is_there = sent.get("CONTENT_LENGTH") not in {None, "", "0"} or sent.get("HTTP_TRANSFER_ENCODING")
-        return super()._read_body() if is_there else b"{}"

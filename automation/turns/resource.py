@@ -34,6 +34,10 @@ class PlanAuthorDocument(Document):
 _AUTHOR = {"apiKeyId": AN_ID, "publicKey": "k3yp7b"}
 
 
+class NoFieldsDocument(Document):
+    """The optional body of a pause or a resume: an object without fields."""
+
+
 class PausedPlanDocument(Document):
     """Whether the plan of the project is paused, since when, and its author."""
 

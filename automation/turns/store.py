@@ -220,7 +220,7 @@ def _shown_wait(row: WaitingMove, held: Sequence[PlanTurn]) -> ShownWait | None:
 
 
 def _lets_wait(turn: PlanTurn, row: WaitingMove) -> bool:
-    """Whether a held turn is of the unit of a waiting move. Without a replica set, its process is known."""
+    """Whether a held turn is of the unit of a move that waits. Without a set, its process is known."""
     return turn.replica_set == row.replica_set and (
         bool(row.replica_set) or turn.process == row.names.get("other")
     )

@@ -22,7 +22,12 @@ from automation.turns.agent_documents import (
 )
 from automation.turns.changes import fetch_record, plan_pause, plan_resume, turn_ask, turn_report
 from automation.turns.models import PausedPlan
-from automation.turns.resource import AutomationStatusDocument, PausedPlanDocument, pause_fields
+from automation.turns.resource import (
+    AutomationStatusDocument,
+    NoFieldsDocument,
+    PausedPlanDocument,
+    pause_fields,
+)
 from automation.turns.rules import TurnOutcome, TurnReport, TurnRequest
 from automation.turns.store import automation_status, machine_config, machine_state, turn_with_id
 from opsapi.api.catalogue import ErrorCode
@@ -61,14 +66,18 @@ class PauseViewSet(OfPlan):
     """`/groups/{id}/automationConfig/pause`, `…/resume`."""
 
     access = {"pause": WRITE_CONFIG, "resume": WRITE_CONFIG}
+    bodies = {"pause": NoFieldsDocument, "resume": NoFieldsDocument}
+    optional_bodies = frozenset(bodies)
     answers = {"pause": PausedPlanDocument, "resume": PausedPlanDocument}
 
     def pause(self, request: Request, group_id: str) -> Response:
         """Pause the plan: agents get no new turns. A paused plan keeps its time and author."""
+        self.body()
         return self._answer(plan_pause(group_id=self.group.id, actor=self.actor, now=self.now))
 
     def resume(self, request: Request, group_id: str) -> Response:
         """Resume the plan, also after it stopped. Another plan stays as it is."""
+        self.body()
         plan_resume(group_id=self.group.id, actor=self.actor, now=self.now)
         return self._answer(None)
 

@@ -51,17 +51,18 @@ class ApiViewSet(ViewSet):
     """A viewset that declares access, query parameters and bodies as data, by action.
 
     `access`: action → required roles. `parameters`: action → query parameters except pretty and envelope.
-    `bodies`: action → the request document, in a list if it accepts an array (`body_array`). `answers`:
-    action → the response document, in a list for list documents, None for no body. `identifiers`: path
-    parameter → the error for a malformed ID (the principal checks the IDs of the project and the
-    organization). `statuses`: action → success status if it is not 200. `also_answers`: action → other
-    statuses with a document that is not an error. `refusals`: action → errors that do not follow from the
-    rest (`opsapi.api.components`).
+    `bodies`: action → the request document, in a list if it accepts an array (`body_array`).
+    `optional_bodies`: actions whose body can be left out. `answers`: action → the response document, in a
+    list for list documents, None for no body. `identifiers`: path parameter → the error for a malformed ID (the
+    principal checks the IDs of the project and the organization). `statuses`: action → success status if it
+    is not 200. `also_answers`: action → other statuses with a document that is not an error. `refusals`:
+    action → errors that do not follow from the rest (`opsapi.api.components`).
     """
 
     access: ClassVar[Mapping[str, Access]]
     parameters: ClassVar[Mapping[str, Sequence[Parameter]]] = {}
     bodies: ClassVar[Mapping[str, type[Document] | list[type[Document]]]] = {}
+    optional_bodies: ClassVar[frozenset[str]] = frozenset()
     answers: ClassVar[Mapping[str, Any]] = {}
     statuses: ClassVar[Mapping[str, int]] = {}
     also_answers: ClassVar[Mapping[str, Mapping[int, Any]]] = {}
@@ -132,7 +133,14 @@ class ApiViewSet(ViewSet):
         """Return the query parameters of this call. Views can leave out parameters that do not apply."""
         return self.parameters.get(self.action, ())
 
+    def _has_body(self) -> bool:
+        """Whether a body was sent: it has a length or a transfer encoding (RFC 9112, 6.3)."""
+        sent = self.http_request.META
+        return bool(sent.get("CONTENT_LENGTH") not in {None, "", "0"} or sent.get("HTTP_TRANSFER_ENCODING"))
+
     def _read_body(self) -> bytes:
+        if self.action in self.optional_bodies and not self._has_body():
+            return b"{}"
         check_media_type(self.http_request)
         compressed = is_compressed(self.http_request, may_be=self.takes_gzip)
         body = read_body(self.http_request, self.max_body)

@@ -15,6 +15,7 @@ from tests.api import bodies
 from tests.api.automation import path, published, publisher
 from tests.api.test_automation_plan import replica_set, report
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.factories.automation import host_report, ingest
 from tests.factories.lost_keys import lose_key
@@ -37,6 +38,17 @@ def changed(client: ApiClient, path: str, action: str) -> Any:
     answer = client.request("POST", f"{path}/{action}")
     assert answer.status_code == 200, answer.content
     return answer.json()
+
+
+@each(
+    ("sent", "code"),
+    [(None, ""), ({}, ""), ({"foo": 1}, "INVALID_ATTRIBUTE"), (b"{", "INVALID_JSON"), ([], "INVALID_JSON")],
+)
+def test_a_body_is_optional_and_has_no_fields(publisher: ApiClient, path: str, sent: Any, code: str) -> None:
+    for action, is_paused in (("pause", not code), ("resume", False)):
+        answer = publisher.request("POST", f"{path}/{action}", sent)
+        assert (answer.status_code, answer.json().get("errorCode", "")) == (400 if code else 200, code)
+        assert PausedPlan.objects.exists() is is_paused
 
 
 def status(client: ApiClient, project: Project) -> Any:
