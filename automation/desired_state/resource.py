@@ -14,7 +14,7 @@ from automation.plan.planner import PlannedMove
 from automation.plan.reasons import PlanReason, ReasonKind
 from automation.plan.reported import DrawnPlan
 from automation.plan.values import MoveKind, PlanHold
-from automation.plan.wording import detail
+from automation.plan.wording import cut_at_clause, detail
 from events.choices import DiffStatus, DiffType
 from events.log.resource import DiffDocument
 from opsapi.api.answers import Answer
@@ -226,8 +226,7 @@ def _process_plans(moves: Sequence[PlannedMove]) -> list[JsonObject]:
 
 def shown_name(text: str) -> str:
     """Return a text of names without secrets, and not too long."""
-    redacted = redact_urls(text)
-    return redacted if len(redacted) <= _LONGEST_DETAIL else redacted[:_LONGEST_DETAIL] + "…"
+    return cut_at_clause(redact_urls(text), _LONGEST_DETAIL)
 
 
 class AutomationPlanDocument(Document):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 
 from automation.plan.auth import KeyUse, key_use
 from automation.plan.reasons import PlanReason
@@ -232,7 +233,7 @@ def lag(state: UnitState, subject: str) -> Iterator[PlanHold]:
         if behind is None:
             yield state.hold(PlanReason.LAG_UNKNOWN, subject, other=name)
         elif behind - timedelta(seconds=member.delay) > MOST_LAG:
-            seconds = {"lag": int(behind.total_seconds()), "most": int(MOST_LAG.total_seconds())}
+            seconds = {"lag": ceil(behind.total_seconds()), "most": int(MOST_LAG.total_seconds())}
             yield state.hold(PlanReason.LAG, subject, other=name, **seconds)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from automation.plan.values import Move, MoveKind
 
 _MOST_NAMES = 10
+_BETWEEN = ("; ", ". ")
+"""What ends a clause in a text of several."""
 _DETAILS = {
     MoveKind.DOWNLOAD: "downloads version {version}, and checks it",
     MoveKind.WRITE_FILE: "writes the configuration file",
@@ -50,3 +54,16 @@ def _values(move: Move) -> str:
     hidden = ", hidden" if member.is_hidden else ""
     delay = f", delay {member.delay} s" if member.delay else ""
     return f"priority {member.priority:g}, votes {member.votes}{hidden}{delay}"
+
+
+def together(clauses: Iterable[str]) -> str:
+    """Return the clauses, each once, as a text."""
+    return _BETWEEN[0].join(dict.fromkeys(clauses))
+
+
+def cut_at_clause(text: str, most: int) -> str:
+    """Return the text with its first clauses, up to `most` characters. A long clause is cut itself."""
+    if len(text) <= most:
+        return text
+    end = max(text.rfind(between, 0, most + 1) for between in _BETWEEN)
+    return text[:end] if end > most // 2 else text[: most - 1] + "…"

@@ -34,6 +34,7 @@ from automation.plan.known import turn_holds
 from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
 from automation.plan.values import AFTER_STEP_DOWN, GoalUnit, MoveKind, PlanHold
+from automation.plan.wording import together
 from automation.sections import machine_key, process_name, processes
 from automation.turns.known import known_unit, turns_of_unit
 from automation.turns.models import FetchedConfig, PausedPlan, PlanTurn, WaitingMove
@@ -242,7 +243,7 @@ def turn_ask(*, group_id: str, request: TurnRequest, actor: Actor, now: datetime
     raise ApiError(
         ErrorCode.AUTOMATION_TURN_REFUSED,
         request.process,
-        "; ".join(hold.sentence for hold in answer.holds),
+        together(hold.sentence for hold in answer.holds),
         first.reason.name,
         wire_time(answer.since),
         note=f"It waits since {wire_time(answer.since)}.",

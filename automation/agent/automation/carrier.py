@@ -39,6 +39,7 @@ from automation.plan.auth import KeyUse, key_use
 from automation.plan.guards import observed_key_use
 from automation.plan.reasons import PlanReason, ReasonKind
 from automation.plan.values import WITH_TURN, Move, ObservedProcess, PlanStep
+from automation.plan.wording import together
 
 log = logging.getLogger("opsapi.agent")
 
@@ -236,7 +237,7 @@ class AutomationCarrier:
             self._said.pop(name, None)
         elif self._monotonic() - self._said.get(name, float("-inf")) >= _SAY_AFTER:
             self._said[name] = self._monotonic()
-            self._turns.wait(Move(need.move, name), part.version, "; ".join(waits))
+            self._turns.wait(Move(need.move, name), part.version, together(waits))
 
     def _note_reached(self, process: CarriedProcess, seen: ObservedProcess, step: PlanStep) -> None:
         """Without moves and reasons to wait, a process that serves or is disabled has reached the version."""

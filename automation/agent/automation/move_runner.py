@@ -22,6 +22,7 @@ from automation.agent.faults import log_unexpected
 from automation.agent.settings import Settings
 from automation.plan.reasons import PlanReason
 from automation.plan.values import AFTER_STEP_DOWN, WITH_TURN, FailedMove, Move, MoveKind
+from automation.plan.wording import together
 
 log = logging.getLogger("opsapi.agent")
 
@@ -89,7 +90,7 @@ class MoveRunner:
             progress.wait(PlanReason.NO_TURN, f"the turn was lost before {kind} began: {error}")
             return None
         if move not in planned.step.moves:
-            why = "; ".join(hold.sentence for hold in planned.holds_of(name))
+            why = together(hold.sentence for hold in planned.holds_of(name))
             self._turns.give_back(turn, not_begun=why or "the process does not need the move any more")
             return None
         return turn

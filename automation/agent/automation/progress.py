@@ -11,7 +11,7 @@ from automation.plan.guards import HEALTHY
 from automation.plan.planner import UnitPlan
 from automation.plan.reasons import PlanReason, ReasonKind
 from automation.plan.values import GoalUnit, MemberState, Move, ObservedProcess, PlanHold
-from automation.plan.wording import detail
+from automation.plan.wording import cut_at_clause, detail, together
 
 _MOST_MOVES, _MOST_WAITS = 30, 10
 _LONGEST_DETAIL, _LONGEST_REASON, _LONGEST_ERROR = 500, 2000, 5000
@@ -55,11 +55,11 @@ class ProcessProgress:
         self.waits = [_wait(hold) for hold in mine if hold.reason.kind is ReasonKind.WAITS][:_MOST_WAITS]
         stops = [hold.sentence for hold in mine if hold.reason is PlanReason.STOPPED]
         refused = [hold.sentence for hold in mine if hold.reason.kind is ReasonKind.REFUSED]
-        self.error = "; ".join([*stops, *refused])
+        self.error = together([*stops, *refused])
 
     def wait(self, reason: PlanReason, text: str) -> None:
         """The platform gives no turn."""
-        self.waits = [{"reason": reason.name, "detail": text[:_LONGEST_DETAIL]}]
+        self.waits = [{"reason": reason.name, "detail": cut_at_clause(text, _LONGEST_DETAIL)}]
 
     def begin(self, move: Move, now: datetime) -> None:
         """A move begins."""
@@ -109,7 +109,7 @@ class ProcessProgress:
         }
         errors = [self.error, *(f"logRotate: {problem}" for problem in self.log_problems)]
         error = "; ".join(text for text in errors if text)
-        return {**row, **({"errorString": error[:_LONGEST_ERROR]} if error else {})}
+        return {**row, **({"errorString": cut_at_clause(error, _LONGEST_ERROR)} if error else {})}
 
 
 _WITHOUT_MEMBERSHIP = frozenset(
@@ -133,7 +133,7 @@ def unready(unit: GoalUnit, name: str, seen: ObservedProcess) -> PlanHold | None
 
 
 def _wait(hold: PlanHold) -> Mapping[str, Any]:
-    return {"reason": hold.reason.name, "detail": hold.sentence[:_LONGEST_DETAIL]}
+    return {"reason": hold.reason.name, "detail": cut_at_clause(hold.sentence, _LONGEST_DETAIL)}
 
 
 def _time(moment: datetime) -> str:

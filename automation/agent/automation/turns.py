@@ -17,6 +17,7 @@ from automation.agent.automation.failures import TurnLost
 from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreachable
 from automation.plan.reasons import PlanReason
 from automation.plan.values import Move
+from automation.plan.wording import cut_at_clause
 
 RENEW_AFTER, LOST_AFTER = 10.0, 25.0
 """Seconds since the last renewal. The platform gives the turn to others after 30."""
@@ -117,7 +118,7 @@ class TurnAsker:
         """Say why the agent lets a move wait. After half an hour, the platform raises an alert."""
         request = self._request(move, version, uuid.uuid4().hex, "")
         with suppress(Unreachable, NoChallenge):  # It is said again.
-            self._client.ask_turn({**request, "waits": why[:_LONGEST_WAIT]})
+            self._client.ask_turn({**request, "waits": cut_at_clause(why, _LONGEST_WAIT)})
 
     def keep(self, turn: HeldTurn, step: str = "") -> None:
         """Renew the turn if it is time. Raises: TurnLost: it is not held any more."""
