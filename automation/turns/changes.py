@@ -506,7 +506,7 @@ def turn_report(*, group_id: str, turn_id: str, report: TurnReport, actor: Actor
         if report.fence != turn.fence:
             words = f"the fence is not {report.fence}"
             raise ApiError(ErrorCode.AUTOMATION_TURN_OVER, turn.id, words, str(turn.fence))
-        if report.outcome is not None and turn.state == report.state.value:
+        if _is_repeated(turn, report):
             return turn
         is_held = turn.ended is None and turn.expires > now
         is_lost = turn.state == TurnState.EXPIRED.value or (turn.ended is None and not is_held)
@@ -523,6 +523,12 @@ def turn_report(*, group_id: str, turn_id: str, report: TurnReport, actor: Actor
         if report.outcome is TurnOutcome.FAILED:
             _stop(act, turn)
         return turn
+
+
+def _is_repeated(turn: PlanTurn, report: TurnReport) -> bool:
+    """Whether the turn was given back with this outcome before. One that expired by itself has no reason."""
+    was_given_back = turn.state != TurnState.EXPIRED.value or turn.reason is not None
+    return report.outcome is not None and turn.state == report.state.value and was_given_back
 
 
 def _end(act: RecordedAct, turn: PlanTurn, state: TurnState, reason: str | None = None) -> None:

@@ -11,6 +11,7 @@ from accesslist.models import Project
 from alerting.models import Alert
 from automation.choices import AgentType, HostType
 from automation.models import PlanTurn, WaitingMove
+from automation.turns.changes import plans_sweep
 from events.models import Event
 from opsapi import clock
 from opsapi.api.links import AGENTS
@@ -457,6 +458,34 @@ def test_a_move_that_did_not_begin_is_neither_done_nor_lost(
     (move,) = publisher.get(f"/groups/{ready.id}/automationStatus").json()["processes"][1]["plan"]["moves"]
     assert move["state"] == "PLANNED"
     assert taken(agent, ready, asked(2, request_id="other"))["fence"] == 2
+
+
+def test_a_turn_that_expired_by_itself_did_not_fail_to_begin(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        turn = taken(agent, ready, asked())
+        traveller.shift(30)
+        for _ in range(2):
+            late = give(agent, ready, turn, outcome="NOT_BEGUN", reason="p2 is down")
+            assert refusal(late)[:2] == (409, "AUTOMATION_TURN_OVER")
+            plans_sweep(clock=clock.now)
+    assert PlanTurn.objects.get().reason is None
+
+
+def test_a_refusal_says_each_reason_once(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, replica_set())
+    measured(project, lag=10.5)
+    detail = ask(agent, project, asked()).json()["detail"]
+    assert "the lag of p2 is 11 s, more than 10 s" in detail
+    report_gone = host_report(machine(2), type_name=HostType.RECOVERING, replica_set_name="rs")
+    ingest(project, report_gone, agent="agent2", agent_type=AgentType.MONITORING)
+    unknown = asked(members=["p0", "p1", "p2", "x.example.com:1", "y.example.com:1"])
+    detail = ask(agent, project, unknown).json()["detail"]
+    sentence = "the state of another member, x.example.com:1, is not known"
+    assert detail.count(sentence) == 1
 
 
 FAULTS: tuple[tuple[dict[str, Any], str, str], ...] = (
