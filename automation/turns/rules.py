@@ -104,7 +104,7 @@ def shown_plans(
 
 
 STANDING = frozenset({PlanReason.PAUSED, PlanReason.STOPPED})
-"""The reasons that stand until somebody acts. The status says them first."""
+"""The reasons that hold until somebody acts. The status says them first."""
 REPORTED_STATES = [state.value for state in MoveState if state is not MoveState.LOST]
 """The states that agents report: no agent reports that it was lost."""
 MOVE_STATES = {

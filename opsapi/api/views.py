@@ -53,10 +53,10 @@ class ApiViewSet(ViewSet):
     `access`: action → required roles. `parameters`: action → query parameters except pretty and envelope.
     `bodies`: action → the request document, in a list if it accepts an array (`body_array`).
     `optional_bodies`: actions whose body can be left out. `answers`: action → the response document, in a
-    list for list documents, None for no body. `identifiers`: path parameter → the error for a malformed ID (the
-    principal checks the IDs of the project and the organization). `statuses`: action → success status if it
-    is not 200. `also_answers`: action → other statuses with a document that is not an error. `refusals`:
-    action → errors that do not follow from the rest (`opsapi.api.components`).
+    list for list documents, None for no body. `identifiers`: path parameter → the error for a malformed ID
+    (the principal checks the IDs of the project and the organization). `statuses`: action → success status
+    if it is not 200. `also_answers`: action → other statuses with a document that is not an error.
+    `refusals`: action → errors that do not follow from the rest (`opsapi.api.components`).
     """
 
     access: ClassVar[Mapping[str, Access]]

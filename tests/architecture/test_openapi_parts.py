@@ -32,7 +32,8 @@ def named(documents: Iterator[Any]) -> list[Any]:
     return sorted({one_of(each) for each in documents if each}, key=lambda each: str(each.__name__))
 
 
-BODIES = named(route.viewset.bodies.get(route.action) for route in ROUTES)
+ALL_BODIES = named(route.viewset.bodies.get(route.action) for route in ROUTES)
+BODIES = [document for document in ALL_BODIES if document().fields or issubclass(document, ShapedDocument)]
 ANSWERS = named(route.viewset.answers.get(route.action) for route in ROUTES)
 
 
@@ -160,6 +161,14 @@ def below(kind: type[Any]) -> Iterator[type[Any]]:
         if not document.__module__.startswith("tests."):
             yield document
             yield from below(document)
+
+
+def test_a_body_without_fields_is_optional_and_not_described() -> None:
+    without = [document for document in ALL_BODIES if document not in BODIES]
+    routes = [route for route in ROUTES if one_of(route.viewset.bodies.get(route.action)) in without]
+    assert routes
+    assert all(route.action in route.viewset.optional_bodies for route in routes)
+    assert not any("requestBody" in operation_of(route) for route in routes)
 
 
 @each("document", BODIES, ids=lambda document: document.__name__)
