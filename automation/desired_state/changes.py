@@ -23,7 +23,7 @@ from automation.desired_state.store import (
     document_at,
     goal_document,
     goal_version,
-    missing_addresses,
+    new_addresses,
     opened,
     revision_text,
     stored,
@@ -152,7 +152,7 @@ def _publish(
     act.record(NewEvent(event_type=EventType.AUTOMATION_CONFIG_PUBLISHED_AUDIT, diffs=revision.diffs))
     hosts_add(
         group_id=group_id,
-        addresses=missing_addresses(group_id, draft.new),
+        addresses=new_addresses(group_id, draft.new),
         actor=act.actor,
         now=act.now,
     )

@@ -205,14 +205,15 @@ def all_hosts_of_processes(
     }
 
 
-def missing_addresses(group_id: str, document: Mapping[str, Any]) -> list[Address]:
-    """Return the preferred addresses of the processes of a document that have no host at any address."""
+def new_addresses(group_id: str, document: Mapping[str, Any]) -> list[Address]:
+    """Return the preferred addresses of the processes of a document that have no host at another address."""
     listed = [process_addresses(process) for process in processes(document).values()]
-    known = known_addresses(group_id, {address.key for addresses in listed for address in addresses})
+    others = {address.key for addresses in listed for address in addresses[1:]}
+    known = known_addresses(group_id, others) if others else set()
     missing = [
         addresses[0]
         for addresses in listed
-        if addresses and not any(address.key in known for address in addresses)
+        if addresses and not any(address.key in known for address in addresses[1:])
     ]
     return list({address.key: address for address in missing}.values())
 
