@@ -55,7 +55,7 @@ def test_a_publish_that_races_with_reports_adds_each_host_once(
 
     def call(number: int) -> int:
         if number % 2:
-            return int(publisher.put(path, named(*names, alias=str(number))).status_code)
+            return int(publisher.put(path, named(*names, numCores=number + 1)).status_code)
         turned = names[number % 4 :] + names[: number % 4]
         hosts = [bodies.host(hostname=f"{name}.example.com") for name in turned]
         return int(agent.report(project.id, bodies.report(*hosts)).status_code)
