@@ -68,7 +68,7 @@ def processes(document: Section) -> dict[Key, Section]:
 
 
 def process_addresses(process: Section) -> list[Address]:
-    """The addresses of a process in the stored form, without duplicates: connections prefer the first one.
+    """The addresses of a process in the stored form, without duplicates: connections prefer the first.
 
     Host names that are not valid are left out.
     """

@@ -24,14 +24,14 @@ Key = tuple[str, int]
 
 
 def place_faults(processes: Iterable[Section]) -> Mapping[str, str]:
-    """Return the first fault of each process that has one, by its name.
+    """Return why processes cannot be carried out, by name: the first fault of each.
 
     Processes with a common name of their machine, a host name or an alias, must have the same host name.
     """
     at: dict[Key, list[str]] = defaultdict(list)
     on: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for process in processes:
-        if text(process, "hostname") is None:  # A published process has one.
+        if text(process, "hostname") is None:  # Published processes have a hostname.
             continue
         name, machine = process_name(process), machine_key(process_host(process))
         for key in machine_keys(process):

@@ -409,7 +409,7 @@ def _wait(
 
 
 def _time_held(turns: QuerySet[PlanTurn], since: datetime, now: datetime) -> timedelta:
-    """How long turns of a unit were held in this time. A unit has one at a time."""
+    """How long turns of a unit were held in this time: only one turn at a time."""
     recent = turns.filter(Q(ended=None) | Q(ended__gt=since), granted__lt=now)
     times = [min(turn.ended or now, now) - max(turn.granted, since) for turn in recent]
     return min(sum(times, timedelta()), max(now - since, timedelta()))

@@ -88,8 +88,8 @@ def test_each_removed_member_is_removed_once(
     reported(project, *range(1, count + 1))
     sent = members(1, *(f"rs_{number}" for number in kept))
     drawn = plan(publisher, path, sent)
-    found = of_members(drawn)
-    assert (set(found), len(found)) == (wanted, len(wanted))
+    changed = of_members(drawn)
+    assert (set(changed), len(changed)) == (wanted, len(wanted))
     assert (drawn["waits"], drawn["refused"]) == ([], [])
     published(publisher, path, sent)
     status = publisher.get(f"/groups/{project.id}/automationStatus").json()["processes"]
