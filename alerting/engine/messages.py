@@ -17,7 +17,7 @@ from alerting.configs.store import config_view
 from alerting.configs.wording import compared_words, comparison, config_words, limit_words, value_words
 from alerting.engine.ledger import EarlierMessages
 from alerting.engine.models import Notification
-from alerting.engine.opening_events import REMEDY, opening_facts
+from alerting.engine.opening_events import REMEDY, labelled, opening_facts
 from alerting.engine.transition import ConfigView
 from alerting.incidents.models import Alert, Incident
 from alerting.incidents.resource import AlertDocument
@@ -177,7 +177,9 @@ def _of_alert(
     `config` is its configuration, if it still exists.
     """
     links, kind = _links(), MessageKind(notification.kind)
+    opening = _opening(alert, kind)
     document = AlertDocument.present(row_of(alert), links, now=now)
+    document |= {"opening": opening} if opening else {}
     # A change of a configuration ends its alerts: it may be another since the alert.
     is_same = config is not None and (alert.resolved is None or config.updated < alert.resolved)
     current = config if is_same else None
@@ -192,7 +194,7 @@ def _of_alert(
         event_type_name=alert.event_type,
         severity=incident.view.severity or alert.effective_severity,
         headline=alert_headline(timed, view, kind=kind, now=now),
-        known=alert_facts(timed, view, project=alert.group.name, opening=_opening(alert, kind)),
+        known=alert_facts(timed, view, project=alert.group.name, opening=labelled(opening)),
         project_name=alert.group.name,
         target=target_of(document),
         link=_page(links, "alerting/alert", alert.id),
@@ -208,7 +210,7 @@ def _of_alert(
 def _opening(alert: Alert, kind: MessageKind) -> Mapping[str, str]:
     """The facts of the event that opened the alert. At its end, nothing is left to do."""
     facts = opening_facts(alert)
-    return {label: text for label, text in facts.items() if kind not in ENDS or label != REMEDY}
+    return {name: text for name, text in facts.items() if kind not in ENDS or name != REMEDY}
 
 
 def _of_event(notification: Notification, config: AlertConfig | None) -> Message:

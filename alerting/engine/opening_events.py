@@ -21,7 +21,7 @@ _LABELS = {
     "remedy": "What to do",
 }
 """The facts of an event, by their names in its diffs. A later name counts more."""
-REMEDY = _LABELS["remedy"]
+REMEDY = "remedy"
 
 
 def opening_event(alert: Alert) -> Event | None:
@@ -37,14 +37,19 @@ def opening_event(alert: Alert) -> Event | None:
 
 
 def event_facts(event: Event) -> Mapping[str, str]:
-    """Return the facts of an event for people, by their labels; empty for types without facts."""
+    """Return the facts of an event, by their names in its diffs; empty for types without facts."""
     if event.event_type not in _WITH_FACTS:
         return {}
     new = {param["param"]: param.get("new") for diff in event.diffs for param in diff["params"]}
-    return {label: new[name] for name, label in _LABELS.items() if new.get(name)}
+    return {name: new[name] for name in _LABELS if new.get(name)}
 
 
 def opening_facts(alert: Alert) -> Mapping[str, str]:
-    """Return the facts of the event that opened an alert, by their labels."""
+    """Return the facts of the event that opened an alert, as `event_facts`."""
     event = opening_event(alert) if alert.event_type in _WITH_FACTS else None
     return event_facts(event) if event else {}
+
+
+def labelled(facts: Mapping[str, str]) -> Mapping[str, str]:
+    """Return facts for people, by their labels."""
+    return {_LABELS[name]: text for name, text in facts.items()}

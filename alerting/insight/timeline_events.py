@@ -8,7 +8,7 @@ from typing import Any
 from alerting.configs.wording import limit_words, value_words
 from alerting.engine.muting import PLANNED_TYPES
 from alerting.engine.observations import METRICS_GONE
-from alerting.engine.opening_events import event_facts, opening_event
+from alerting.engine.opening_events import event_facts, labelled, opening_event
 from alerting.engine.transition import ConfigView
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert
@@ -103,7 +103,7 @@ def _planned_words(alert: Alert) -> str | None:
 
 def _facts_words(event: Event) -> str | None:
     """`Move: RESTART. Step: start. Reason: no disk`."""
-    facts = event_facts(event)
+    facts = labelled(event_facts(event))
     return (
         ". ".join(f"{label}: {printable(text, _LONGEST_FACT).rstrip('.')}" for label, text in facts.items())
         or None

@@ -148,6 +148,8 @@ def test_the_alert_of_a_stopped_plan_says_step_reason_and_remedy(
         facts = {"Move": "RESTART", "Step": "stop", "Reason": "no disk", "What to do": REMEDY}
         (opened,) = (message for _, _, message in outside.sent)
         assert {label: opened.facts.get(label) for label in facts} == facts
+        of_event = {"move": "RESTART", "step": "stop", "reason": "no disk", "remedy": REMEDY}
+        assert opened.document["opening"] == of_event
         publisher.request("POST", f"{path}/resume")
         evaluate()
         deliver_all(clock.now())
