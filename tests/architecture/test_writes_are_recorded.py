@@ -266,10 +266,10 @@ RECORDED: Mapping[str, tuple[Any, Sequence[str]]] = {
         ["AUTOMATION_CONFIG_PUBLISHED_AUDIT"],
     ),
     "POST /groups/<group_id>/automationConfig/pause": (
-        None,
+        {},
         ["AUTOMATION_PLAN_PAUSED_AUDIT AUTOMATION_AGENT:MODIFIED"],
     ),
-    "POST /groups/<group_id>/automationConfig/resume": (None, []),
+    "POST /groups/<group_id>/automationConfig/resume": ({}, []),
     "POST /agents/v1.0/groups/<group_id>/turns": (
         bodies.turn(),
         ["AUTOMATION_MOVE_BEGUN_AUDIT PROCESS:NEW"],
