@@ -161,8 +161,10 @@ class SetupProgress:
 
 
 _IS_REAL = "AND (group_id IS NULL OR group_id NOT IN (SELECT group_id FROM demo))"
-# A project belongs to the demonstration if all its agents do, an organization if all its projects do.
+# A project belongs to the demonstration if all its agents do, an organization if all its projects do. The
+# statement begins with SELECT, so that a page is repeated if its connection ends (`opsapi.postgresql.base`).
 _PROGRESS = f"""
+SELECT * FROM (
 WITH demo AS MATERIALIZED (
     SELECT group_id FROM automation_agent GROUP BY group_id HAVING bool_and(demonstration)
 ), demo_org AS MATERIALIZED (
@@ -185,6 +187,7 @@ SELECT EXISTS (SELECT FROM alerting_setupmark WHERE name = %(checklist)s AND gro
                              AND (org_id IS NULL OR org_id NOT IN (SELECT org_id FROM demo_org)))
             LIMIT 2) AS people) > 1,
        EXISTS (SELECT FROM accesslist_secondfactor WHERE user_id = %(user_id)s AND confirmed IS NOT NULL)
+) AS progress
 """  # noqa: S608 - the parts are our own
 
 

@@ -17,6 +17,7 @@ from alerting.configs.store import config_view
 from alerting.configs.wording import compared_words, comparison, config_words, limit_words, value_words
 from alerting.engine.ledger import EarlierMessages
 from alerting.engine.models import Notification
+from alerting.engine.observations import OF_PLANS
 from alerting.engine.opening_events import REMEDY, labelled, opening_facts
 from alerting.engine.transition import ConfigView
 from alerting.incidents.models import Alert, Incident
@@ -194,7 +195,9 @@ def _of_alert(
         event_type_name=alert.event_type,
         severity=incident.view.severity or alert.effective_severity,
         headline=alert_headline(timed, view, kind=kind, now=now),
-        known=alert_facts(timed, view, project=alert.group.name, opening=labelled(opening)),
+        known=alert_facts(
+            timed, view, project=alert.group.name, opening=labelled(opening) if opening else {}
+        ),
         project_name=alert.group.name,
         target=target_of(document),
         link=_page(links, "alerting/alert", alert.id),
@@ -209,7 +212,7 @@ def _of_alert(
 
 def _opening(alert: Alert, kind: MessageKind) -> Mapping[str, str]:
     """The facts of the event that opened the alert. At its end, nothing is left to do."""
-    facts = opening_facts(alert)
+    facts = opening_facts(alert) if alert.event_type in OF_PLANS else {}
     return {name: text for name, text in facts.items() if kind not in ENDS or name != REMEDY}
 
 

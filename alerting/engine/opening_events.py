@@ -46,7 +46,7 @@ def event_facts(event: Event) -> Mapping[str, str]:
 
 def opening_facts(alert: Alert) -> Mapping[str, str]:
     """Return the facts of the event that opened an alert, as `event_facts`."""
-    event = opening_event(alert) if alert.event_type in _WITH_FACTS else None
+    event = opening_event(alert)
     return event_facts(event) if event else {}
 
 

@@ -97,7 +97,7 @@ def planned_times(group_ids: Collection[str], now: datetime) -> list[PlannedTime
     """Return the times of turns of these projects that have not passed."""
     turns = PlanTurn.objects.filter(group_id__in=group_ids, until__gt=now).exclude(host_id=None)
     planned = list(turns) if group_ids else []
-    delays = observation_delays({turn.host_id or "" for turn in planned})
+    delays = observation_delays({turn.host_id or "" for turn in planned}) if planned else {}
     times = [
         PlannedTime(
             turn.group_id,
