@@ -232,13 +232,18 @@ class ProcessStatusAdmin(ConsoleAdmin):
 
     help = "how-to/use-the-console#fleet"
     group_path = "group_id"
-    list_display = [short_field("name"), short_field("hostname"), "goal_version", "error", project, "heard"]
+    list_display = [short_field("name"), short_field("hostname"), "reached", "error", project, "heard"]
     list_filter = [("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["name", "hostname", "group__name"]
     ordering = ["name", "id"]
-    fields = ["name", "hostname", "goal_version", "error", "group", "heard"]
+    fields = ["name", "hostname", "reached", "error", "group", "heard"]
     empty_text = "No processes yet. Processes appear when an automation agent reports them."
+
+    @admin.display(description="version reached", ordering="goal_version")
+    def reached(self, status: ProcessStatus) -> int:
+        """The version of the configuration that the process has reached."""
+        return status.goal_version
 
     @admin.display(description="reported", ordering="reported")
     def heard(self, status: ProcessStatus) -> SafeString | str:
