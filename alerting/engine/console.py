@@ -357,6 +357,7 @@ class EvaluationTurnAdmin(ConsoleAdmin):
 
     help = "runbooks/worker-gone"
     list_display = ["project", "served"]
+    list_display_links = ["served"]  # The project is a link itself.
     ordering = ["served"]
     fields = ["project", "served"]
     empty_text = "No signals have been evaluated yet."
