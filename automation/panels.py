@@ -45,14 +45,14 @@ def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget
     count = down.count + unknown.count or hosts_count(visible_scope)
     whole = PanelWhole(count, _NO_HOSTS, _add_agent() if count else _first_step(visible_scope))
     yield from fleet_map(visible_scope, now)
-    silent = agents_not_reporting(visible_scope, now)
-    is_full = down.count and unknown.count and silent.count
+    unheard = agents_not_reporting(visible_scope, now)
+    is_full = down.count and unknown.count and unheard.count
     # Panels with rows say nothing about the demonstration.
     demonstration_agents = 0 if is_full else demonstration_agents_count(visible_scope)
     demonstration = demonstration_hosts_count(visible_scope, now) if demonstration_agents else 0
     yield _hosts(down, whole, _up_words(unknown.count, demonstration), now)
     yield _without_data(unknown, whole, _reporting_words("host", demonstration), now)
-    yield _agents(visible_scope, silent, demonstration_agents, now)
+    yield _agents(visible_scope, unheard, demonstration_agents, now)
     yield _growth(visible_scope, disk, now)
 
 

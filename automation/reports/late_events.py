@@ -66,9 +66,9 @@ def _newest_opposites(
         names = {str(_facts(event).get(name) or "").lower() for event in events}
         named = Coalesce(Lower(KT(f"details__{name}")), Value(""), output_field=TextField())
         rows = rows.annotate(name=named).filter(name__in=names)
-    found = rows.values_list("event_type", *(f"details__{fact}" for fact in _FACTS)).annotate(Max("created"))
+    stored = rows.values_list("event_type", *(f"details__{fact}" for fact in _FACTS)).annotate(Max("created"))
     newest: dict[tuple[EventType, str], datetime] = {}
-    for event_type, *values, created in found.order_by():
+    for event_type, *values, created in stored.order_by():
         key = EventType(event_type), target_key(target, dict(zip(_FACTS, values, strict=True)))
         newest[key] = max(created, newest.get(key, created))
     return newest
