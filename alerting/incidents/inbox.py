@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from django.db.models import Model
 
+from alerting.configs.models import AlertConfig
 from alerting.configs.notification_types import recipient_words
 from alerting.configs.rules import MetricThreshold
 from alerting.configs.store import config_view
@@ -17,7 +18,7 @@ from alerting.engine.models import Notification
 from alerting.engine.notification_log import origins_of
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import GROUPED, Alert, Incident
-from alerting.incidents.presentation import alert_badge, configs_of, rule_words, severity_badge
+from alerting.incidents.presentation import alert_badge, rule_words, severity_badge
 from alerting.incidents.rules import Acknowledgement
 from alerting.incidents.store import alert_acknowledgement
 from alerting.incidents.topology import root_words
@@ -181,7 +182,8 @@ def _rows(
     writable: Collection[str],
     now: datetime,
 ) -> Iterator[InboxAlert]:
-    configs = configs_of(alerts, visible_scope)
+    seen = {alert.config_id for alert in alerts if visible_scope.everything or not alert.is_global}
+    configs = {row.id: row for row in AlertConfig.objects.filter(Among("id", seen))} if seen else {}
     results = receivers_of(alerts, incidents, visible_scope)
     agents = _agents(alerts)
     for alert in alerts:

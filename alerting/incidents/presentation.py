@@ -1,10 +1,11 @@
 """Alerts in the console: words and tones."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.functions import JSONObject
 
 from alerting.configs.models import AlertConfig
 from alerting.incidents.choices import AlertStatus
@@ -18,7 +19,6 @@ from opsapi.clock import age_words
 from opsapi.console.admin_urls import page_url
 from opsapi.console.filters import ChoiceFilter
 from opsapi.console.widgets import Cell, Tone
-from opsapi.fields import Among
 
 ALERT_TONES: Mapping[AlertState, Tone] = {
     AlertState.PENDING: Tone.WARNING,
@@ -52,13 +52,8 @@ def severity_badge(row: Alert | AlertConfig) -> tuple[str, Tone]:
     return SEVERITY_WORDS[severity], SEVERITY_TONES[severity]
 
 
-def configs_of(alerts: Collection[Alert], visible_scope: VisibleScope) -> Mapping[str, AlertConfig]:
-    """The stored configurations of alerts by their ids.
-
-    Global configurations are only for operators who read everything.
-    """
-    ids = {alert.config_id for alert in alerts if visible_scope.everything or not alert.is_global}
-    return {row.id: row for row in AlertConfig.objects.filter(Among("id", ids))} if ids else {}
+_RULE_FIELDS = ("name", "event_type", "metric_threshold", "threshold")
+"""The columns of `AlertConfig.name` and `AlertConfig.condition`."""
 
 
 def rule_words(alert: Alert, config: AlertConfig | None) -> str:
@@ -66,10 +61,17 @@ def rule_words(alert: Alert, config: AlertConfig | None) -> str:
     return (config.name or config.condition) if config else alert.words
 
 
-def rules_in_words(alerts: Collection[Alert], visible_scope: VisibleScope) -> Mapping[str, str]:
-    """The name or the condition of the rule of each alert (`rule_words`), by the id of the alert."""
-    configs = configs_of(alerts, visible_scope)
-    return {alert.id: rule_words(alert, configs.get(alert.config_id)) for alert in alerts}
+def with_rules(alerts: QuerySet[Alert]) -> QuerySet[Alert]:
+    """The alerts with what `rule_of` reads of their configurations, in the same statement."""
+    stored = JSONObject(**{name: name for name in _RULE_FIELDS})
+    config = AlertConfig.objects.filter(id=OuterRef("config_id"))
+    return alerts.annotate(rule=Subquery(config.values(rule=stored)))
+
+
+def rule_of(row: Any, visible_scope: VisibleScope) -> str:
+    """The name or the condition of the rule of an alert `with_rules` (`rule_words`)."""
+    is_hidden = row.is_global and not visible_scope.everything
+    return rule_words(row, AlertConfig(**row.rule) if row.rule and not is_hidden else None)
 
 
 class SeverityFilter(ChoiceFilter):
@@ -86,7 +88,7 @@ class SeverityFilter(ChoiceFilter):
 def alert_cells(
     alert: Alert, words: str, now: datetime, *, is_muted: bool | None
 ) -> tuple[Cell, Cell, Cell, Cell]:
-    """Rule, severity, state and age for lists of active alerts. `words`: of the rule (`rules_in_words`)."""
+    """Rule, severity, state and age for lists of active alerts. `words`: of the rule (`rule_of`)."""
     word, tone = alert_badge(alert, now, is_muted=is_muted)
     severity, severity_tone = severity_badge(alert)
     return (

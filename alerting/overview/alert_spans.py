@@ -12,7 +12,7 @@ from django.db.models import F, Model, QuerySet
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.inbox import length_words
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import rules_in_words, severity_badge
+from alerting.incidents.presentation import rule_of, severity_badge, with_rules
 from alerting.incidents.targets import targets_of
 from alerting.overview.host_mutes import HostMutes, host_mutes
 from automation.models import Host
@@ -112,7 +112,8 @@ def alert_spans(
     of_group: dict[tuple[str, str], list[Alert]] = defaultdict(list)
     for alert in rows:
         of_group[alert.group_id, _name(alert, targets.get(alert.id))].append(alert)
-    scale, words = _Scale(since, until), rules_in_words(rows, visible_scope)
+    scale = _Scale(since, until)
+    words = {alert.id: rule_of(alert, visible_scope) for alert in rows}
     left_out = [f"Only the newest {MOST_ALERTS} open and the newest {MOST_ALERTS} ended alerts are shown."]
     if mutes.is_cut:
         left_out.append("Some maintenance windows are not shown.")
@@ -130,7 +131,7 @@ def _alerts(alerts: QuerySet[Alert], since: datetime) -> tuple[list[Alert], bool
     """The newest first, in two statements along indexes."""
     opened = alerts.filter(status=AlertStatus.OPEN.value).order_by("-created", "-id")
     ended = alerts.filter(resolved__gte=since, opens__lte=F("resolved")).order_by("-resolved", "-id")
-    some = [list(part.select_related("group")[: MOST_ALERTS + 1]) for part in (opened, ended)]
+    some = [list(with_rules(part.select_related("group"))[: MOST_ALERTS + 1]) for part in (opened, ended)]
     rows = [alert for part in some for alert in part[:MOST_ALERTS]]
     newest = sorted(rows, key=lambda alert: (alert.created, alert.id), reverse=True)
     return newest, any(len(part) > MOST_ALERTS for part in some)

@@ -19,7 +19,7 @@ from accesslist.kiosks.store import kiosk_opened, kiosk_scope
 from alerting.engine.lag import longest_waits
 from alerting.engine.workers import workers_seen
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import rules_in_words, severity_badge
+from alerting.incidents.presentation import rule_of, severity_badge
 from alerting.overview.store import NeedingAlerts, alerts_needing
 from automation.fleet_map import fleet_map
 from events.wording import target_words
@@ -64,7 +64,6 @@ def kiosk_board(request: HttpRequest) -> HttpResponse:
 def _board(kiosk: Kiosk, visible_scope: VisibleScope, now: datetime) -> dict[str, Any]:
     needing = alerts_needing(visible_scope, now)
     first = needing.rows[:_MOST_ALERTS]
-    words = rules_in_words(first, visible_scope)
     return {
         "title": str(kiosk.project or kiosk.org),
         "read": now,
@@ -72,7 +71,7 @@ def _board(kiosk: Kiosk, visible_scope: VisibleScope, now: datetime) -> dict[str
         "count": needing.count_words,
         "is_quiet": not needing.rows,
         "others": _other_words(needing),
-        "alerts": [_alert(alert, words[alert.id], now) for alert in first],
+        "alerts": [_alert(alert, rule_of(alert, visible_scope), now) for alert in first],
         "more": more_words(len(needing.rows) - len(first), at_least=needing.is_cut),
         "maps": list(fleet_map(visible_scope, now)),
     }

@@ -23,7 +23,7 @@ from alerting.engine.models import Notification, WorkerHeartbeat
 from alerting.engine.notification_log import NotifiedEvent, events_of_notifications, origins_of
 from alerting.engine.workers import clock_words_of, failing_loop_words_of, is_running, workers_known
 from alerting.incidents.models import TARGET_NAME, Alert
-from alerting.incidents.presentation import alert_cells, rules_in_words
+from alerting.incidents.presentation import alert_cells, rule_of, with_rules
 from alerting.incidents.store import Age, active_first_rows, alerts_matching
 from alerting.incidents.tabs import AlertTab
 from alerting.incidents.targets import targets_of
@@ -90,7 +90,6 @@ def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Wid
 def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
     alerts = active_alerts(visible_scope=visible_scope, now=now)
     targets, muted = targets_of(alerts.rows), muting_windows(alerts.rows, now=now)
-    words = rules_in_words(alerts.rows, visible_scope)
     return Panel(
         name="alerts",
         rank=10,
@@ -98,7 +97,7 @@ def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
         unit="alerts open or pending",
         headers=["Alert", "Severity", "Target", "Project", "State", "Age"],
         rows=[
-            _alert(row, words[row.id], targets.get(row.id), muted.is_muted(row.id), now)
+            _alert(row, rule_of(row, visible_scope), targets.get(row.id), muted.is_muted(row.id), now)
             for row in alerts.rows
         ],
         count=alerts.count,
@@ -296,9 +295,9 @@ def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Pa
     """Its open and pending alerts, in the usual order."""
     of_project = in_visible_scope(Alert.objects.filter(group=host.group_id), visible_scope)
     about = f'"{host}"'
-    alerts = active_first_rows(alerts_matching(of_project, about, visible_scope=visible_scope), now=now)
+    matching = alerts_matching(of_project, about, visible_scope=visible_scope)
+    alerts = active_first_rows(with_rules(matching), now=now)
     muted = muting_windows(alerts.rows, now=now)
-    words = rules_in_words(alerts.rows, visible_scope)
     of_host = list_url(Alert, state=AlertTab.ALL, q=about, group__id__exact=host.group_id)
     all_alerts = Cell("All alerts of this host", of_host)
     return Panel(
@@ -306,7 +305,10 @@ def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Pa
         title="Open alerts",
         unit="open alerts",
         headers=["Alert", "Severity", "Status", "Age"],
-        rows=[alert_cells(row, words[row.id], now, is_muted=muted.is_muted(row.id)) for row in alerts.rows],
+        rows=[
+            alert_cells(row, rule_of(row, visible_scope), now, is_muted=muted.is_muted(row.id))
+            for row in alerts.rows
+        ],
         count=alerts.count,
         url=of_host,
         empty="No open alerts about this host.",
@@ -321,9 +323,8 @@ def alerts_of_set(visible_scope: VisibleScope, row: Any, hosts: Sequence[Host], 
     about = of_project.alias(target_name=TARGET_NAME)
     of_row = Q(target_name=row.name.lower(), facts__port__isnull=True)
     of_hosts = Q(facts__hostId__in=[host.id for host in hosts])
-    alerts = active_first_rows(about.filter(of_row | of_hosts), now=now)
+    alerts = active_first_rows(with_rules(about.filter(of_row | of_hosts)), now=now)
     targets, muted = targets_of(alerts.rows), muting_windows(alerts.rows, now=now)
-    words = rules_in_words(alerts.rows, visible_scope)
     about_it = list_url(Alert, state=AlertTab.ALL, q=f'"{row.name}"', group__id__exact=row.group_id)
     return Panel(
         name="alerts",
@@ -331,7 +332,9 @@ def alerts_of_set(visible_scope: VisibleScope, row: Any, hosts: Sequence[Host], 
         unit="open alerts",
         headers=["Alert", "Severity", "Target", "Status", "Age"],
         rows=[
-            _alert_of_set(alert, words[alert.id], targets.get(alert.id), muted.is_muted(alert.id), now)
+            _alert_of_set(
+                alert, rule_of(alert, visible_scope), targets.get(alert.id), muted.is_muted(alert.id), now
+            )
             for alert in alerts.rows
         ],
         count=alerts.count,

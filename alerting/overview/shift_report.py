@@ -12,7 +12,7 @@ from alerting.engine.models import Notification
 from alerting.engine.notification_log import of_own_configs
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import alert_badge, rules_in_words, severity_badge
+from alerting.incidents.presentation import alert_badge, rule_of, severity_badge, with_rules
 from alerting.incidents.store import alert_acknowledgement, urgent_first
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.rules import WindowState, category_list
@@ -130,7 +130,7 @@ def shift_report(visible_scope: VisibleScope, *, since: datetime, until: datetim
 
 def _sections(visible_scope: VisibleScope, since: datetime, until: datetime) -> Iterator[ReportSection]:
     alerts = in_visible_scope(Alert.objects.filter(group__deleted=None), visible_scope)
-    alerts = alerts.select_related("group")
+    alerts = with_rules(alerts.select_related("group"))
     open_now = alerts.filter(status=AlertStatus.OPEN.value)
     has_opened = Q(status=AlertStatus.OPEN.value) | Q(resolved__gte=F("opens"))
     opened = alerts.filter(has_opened, opens__range=(since, until)).order_by("-opens", "-id")
@@ -153,13 +153,12 @@ def _alerts(
     now: datetime,
 ) -> ReportSection:
     alerts = list(rows)
-    words = rules_in_words(alerts, visible_scope)
     active = {status.value for status in ACTIVE}
     muted = muting_windows([alert for alert in alerts if alert.status in active], now=now)
     return ReportSection(
         title,
         ["Alert", "Severity", "Target", "Project", "State", "Since", "Lasted", "Acknowledged"],
-        [_alert(alert, words[alert.id], muted.is_muted(alert.id), now) for alert in alerts],
+        [_alert(row, rule_of(row, visible_scope), muted.is_muted(row.id), now) for row in alerts],
         count,
         "No alerts.",
         has_notes=True,

@@ -13,6 +13,7 @@ from alerting.engine.notification_log import of_own_configs
 from alerting.engine.store import HELD_BACK
 from alerting.incidents.choices import ACTIVE
 from alerting.incidents.models import Alert
+from alerting.incidents.presentation import with_rules
 from alerting.incidents.store import acknowledged_at, first_active
 from alerting.incidents.tabs import AlertTab, TabbedAlerts, waiting_alerts
 from alerting.windows.models import MaintenanceWindow
@@ -57,7 +58,7 @@ def active_alerts(*, visible_scope: VisibleScope, now: datetime) -> ActiveAlerts
     alerts = in_visible_scope(
         Alert.objects.filter(status__in=[status.value for status in ACTIVE]), visible_scope
     )
-    rows = first_active(alerts.select_related("group"), now=now)
+    rows = first_active(with_rules(alerts.select_related("group")), now=now)
     return ActiveAlerts(rows, _age_counts(alerts, now))
 
 
@@ -91,7 +92,8 @@ class NeedingAlerts:
 def alerts_needing(visible_scope: VisibleScope, now: datetime) -> NeedingAlerts:
     """Return the open alerts that are neither acknowledged nor muted; at most MOST_COUNTED are read."""
     tabs = TabbedAlerts(in_visible_scope(Alert.objects.all(), visible_scope), now)
-    newest = tabs.rows(AlertTab.NEEDS_YOU).select_related("group").order_by("-created", "-id")
+    needing = with_rules(tabs.rows(AlertTab.NEEDS_YOU).select_related("group"))
+    newest = needing.order_by("-created", "-id")
     rows = sorted(newest[:MOST_COUNTED], key=lambda alert: alert.effective_severity.rank, reverse=True)
     acknowledged = bounded_count(tabs.rows(AlertTab.ACKNOWLEDGED))
     return NeedingAlerts(rows, acknowledged, len(tabs.waiting.muted), tabs.waiting.is_cut)
