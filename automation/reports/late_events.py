@@ -15,7 +15,11 @@ from events.models import Event
 from events.targets import TARGET_FACTS, target_key
 from events.types import EVENT_TYPES, EventType, Target, closing_type, openers_of
 
-_FACTS = sorted({name for names in TARGET_FACTS.values() for name in names})
+MOST_READ = 20_000
+"""Maximum number of stored events of a type that are read, the newest first, so that no report takes long.
+
+A late event that older events would decide keeps its signal: nobody knows that it is over.
+"""
 # The fact of each kind of target by which the stored events are selected.
 _NAME: Mapping[Target, str] = {
     Target.AGENT: "hostname",
@@ -34,9 +38,8 @@ def without_overtaken(group_id: str, events: Sequence[NewEvent], now: datetime) 
     """
     late = [event for event in events if _is_late(event, now)]
     newest: dict[tuple[EventType, str], datetime] = {}
-    for target in {_target(event.event_type) for event in late}:
-        of_target = [event for event in late if _target(event.event_type) is target]
-        newest |= _newest_opposites(group_id, target, of_target)
+    for opposite in {opposite for event in late for opposite in _opposites(event.event_type)}:
+        newest |= _newest(group_id, opposite, [e for e in late if opposite in _opposites(e.event_type)])
 
     def is_overtaken(event: NewEvent) -> bool:
         if not _is_late(event, now):
@@ -52,24 +55,25 @@ def _is_late(event: NewEvent, now: datetime) -> bool:
     return event.happened is not None and event.happened < second_of(now)
 
 
-def _newest_opposites(
-    group_id: str, target: Target, events: Sequence[NewEvent]
+def _newest(
+    group_id: str, opposite: EventType, events: Sequence[NewEvent]
 ) -> dict[tuple[EventType, str], datetime]:
-    """The times of the newest stored ends of what these events begin, and beginnings of what they end."""
-    opposites = {opposite.value for event in events for opposite in _opposites(event.event_type)}
-    if not opposites:
-        return {}
+    """The times of the newest stored events of a type, by target, which end or begin what these events do."""
+    target = _target(opposite)
     since = min(event.happened for event in events if event.happened)
     # Events about an alert have the time at which the platform opened or closed it.
-    rows = Event.objects.filter(group_id=group_id, event_type__in=opposites, created__gt=since, alert_id=None)
+    stored = Event.objects.filter(
+        group_id=group_id, event_type=opposite.value, created__gt=since, alert_id=None
+    ).order_by("-created", "-id")[:MOST_READ]
+    rows = Event.objects.filter(id__in=stored.values("id"))
     if name := _NAME.get(target):
         names = {str(_facts(event).get(name) or "").lower() for event in events}
         named = Coalesce(Lower(KT(f"details__{name}")), Value(""), output_field=TextField())
         rows = rows.annotate(name=named).filter(name__in=names)
-    stored = rows.values_list("event_type", *(f"details__{fact}" for fact in _FACTS)).annotate(Max("created"))
     newest: dict[tuple[EventType, str], datetime] = {}
-    for event_type, *values, created in stored.order_by():
-        key = EventType(event_type), target_key(target, dict(zip(_FACTS, values, strict=True)))
+    facts = [f"details__{fact}" for fact in TARGET_FACTS[target]]
+    for _, *values, created in rows.values_list("event_type", *facts).annotate(Max("created")).order_by():
+        key = opposite, target_key(target, dict(zip(TARGET_FACTS[target], values, strict=True)))
         newest[key] = max(created, newest.get(key, created))
     return newest
 

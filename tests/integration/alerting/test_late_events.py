@@ -10,6 +10,7 @@ import pytest
 from accesslist.models import Project
 from alerting.engine.evaluation import close_over, open_tracked
 from alerting.models import Alert, AlertConfig, Notification
+from automation.reports import late_events
 from automation.reports.rules import EventReport
 from events.models import Event
 from events.types import EventType
@@ -134,3 +135,17 @@ def test_ends_of_other_hosts_hide_no_end(config: AlertConfig, project: Project) 
     ingest(project, events=[event(BEGINS, hostname="third")], now=NOW, observed=NOW - timedelta(seconds=100))
     work(NOW)
     assert [alert.facts["hostname"] for alert in Alert.objects.all()] == ["third"]
+
+
+def test_so_many_stored_events_are_read_and_no_more(
+    config: AlertConfig, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(late_events, "MOST_READ", 1)
+    for hostname, ago in (("db1", 50), ("db2", 40)):
+        ingest(
+            project, events=[event(ENDS, hostname=hostname)], now=NOW, observed=NOW - timedelta(seconds=ago)
+        )
+    begun = [event(BEGINS, hostname=hostname) for hostname in ("db1", "db2")]
+    ingest(project, events=begun, now=NOW, observed=NOW - timedelta(seconds=100))
+    work(NOW)
+    assert [alert.facts["hostname"] for alert in Alert.objects.all()] == ["db1"]
