@@ -176,7 +176,7 @@ class NotificationReason(_Reason):
 
 
 NO_RECIPIENTS = "no recipients: "
-"""With this begins each reason for which a message has nobody to go to."""
+"""The beginning of each reason for which a message has no recipient."""
 HOLDING_BACK = (NotificationReason.ACKNOWLEDGED.value, NotificationReason.PLANNED.value)
 """Besides MUTED, the reasons for which a notification waits, and has not failed.
 

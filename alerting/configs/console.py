@@ -184,11 +184,11 @@ def _merged_words(test: NotificationTest, destinations: Mapping[str, Notificatio
 def _warnings(config: AlertConfig) -> Sequence[str]:
     produced = EVENT_TYPES[EventType(config.event_type)].produced
     of_type = [] if produced else [f"Nothing makes {config.event_type} events."]
-    nobody = (
+    without_recipients = (
         format_html("Notification {}: {}. {}", place + 1, why, address_links(why))
         for place, why in unreachable(config).items()
     )
-    return [*of_type, *nobody]
+    return [*of_type, *without_recipients]
 
 
 NEW = Action(

@@ -25,7 +25,7 @@ LONGEST_HANDLE = 200
 
 
 WITHOUT_RECIPIENTS = Q(status=NotificationStatus.DROPPED.value, reason__startswith=NO_RECIPIENTS)
-"""Notifications that have nobody to go to."""
+"""Notifications without recipients."""
 
 
 class Notification(models.Model):

@@ -47,7 +47,7 @@ class ReceiverResult:
     is_delivered: bool
     attempts: int
     unsent: str = ""
-    """Why the message had nobody to go to."""
+    """Why the message had no recipient."""
 
     @property
     def failure_words(self) -> str:

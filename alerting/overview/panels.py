@@ -155,7 +155,7 @@ def _notifications(notifications: FirstRows[Notification], sent: PanelWhole, now
         count=notifications.count,
         url=list_url(Notification, status__exact=NotificationStatus.FAILED.value),
         empty="No failed deliveries in the last 24 hours. Failed and retrying notifications appear here, and "
-        "notifications that have nobody to go to.",
+        "notifications without recipients.",
         whole=sent,
         tone=Tone.BAD,
         is_wide=True,

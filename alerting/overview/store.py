@@ -100,7 +100,7 @@ def alerts_needing(visible_scope: VisibleScope, now: datetime) -> NeedingAlerts:
 
 
 def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[Notification]:
-    """Notifications that failed for good in the last day, had nobody to go to, or wait for another try.
+    """Notifications that failed for good or had no recipient in the last day, or wait for another try.
 
     The latest come first.
     """

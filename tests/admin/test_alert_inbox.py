@@ -113,7 +113,7 @@ def test_a_row_says_why_and_who_was_notified(console: Client, project: Project) 
     assert re.search(r'data-delivered="no">bob@example.com .*? 18 attempts</span>, .*ada@example.com', page)
 
 
-def test_a_row_says_why_a_notification_had_nobody_to_go_to(console: Client, project: Project) -> None:
+def test_a_row_says_why_a_notification_had_no_recipient(console: Client, project: Project) -> None:
     alert = make_alert(project, config_id=make_config(project).id)
     unsent = {"status": "DROPPED", "reason": NotificationReason.NO_ADDRESS.value, "recipient": ""}
     make_notification(project, alert=alert, type_name="GROUP", channel=None, setting_id="a" * 24, **unsent)
