@@ -21,7 +21,8 @@ from alerting.engine.rules import muted_by
 from alerting.incidents.choices import ACTIVE
 from alerting.incidents.inbox import length_words
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import alert_badge, rule_words, severity_badge
+from alerting.incidents.presentation import alert_badge, severity_badge
+from alerting.incidents.rule_words import rule_words
 from alerting.incidents.store import incident_summary
 from alerting.incidents.tabs import AlertTab
 from alerting.incidents.targets import targets_of

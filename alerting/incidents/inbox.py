@@ -18,7 +18,8 @@ from alerting.engine.models import Notification
 from alerting.engine.notification_log import origins_of
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import GROUPED, Alert, Incident
-from alerting.incidents.presentation import alert_badge, rule_words, severity_badge
+from alerting.incidents.presentation import alert_badge, severity_badge
+from alerting.incidents.rule_words import rule_words
 from alerting.incidents.rules import Acknowledgement
 from alerting.incidents.store import alert_acknowledgement
 from alerting.incidents.topology import root_words

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
-from django.db.models.functions import JSONObject
+from django.db.models import QuerySet
 
 from alerting.configs.models import AlertConfig
 from alerting.incidents.choices import AlertStatus
@@ -14,7 +13,6 @@ from alerting.incidents.rules import AlertState, alert_state
 from alerting.incidents.store import alert_acknowledgement
 from alerting.severities import has_severity
 from events.types import Severity
-from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words
 from opsapi.console.admin_urls import page_url
 from opsapi.console.filters import ChoiceFilter
@@ -50,28 +48,6 @@ def severity_badge(row: Alert | AlertConfig) -> tuple[str, Tone]:
     """The severity of an alert or a configuration in a word, and its tone, for every page."""
     severity = row.effective_severity
     return SEVERITY_WORDS[severity], SEVERITY_TONES[severity]
-
-
-_RULE_FIELDS = ("name", "event_type", "metric_threshold", "threshold")
-"""The columns of `AlertConfig.name` and `AlertConfig.condition`."""
-
-
-def rule_words(alert: Alert, config: AlertConfig | None) -> str:
-    """The name or the condition of the configuration; what happened, if it is gone or must not be shown."""
-    return (config.name or config.condition) if config else alert.words
-
-
-def with_rules(alerts: QuerySet[Alert]) -> QuerySet[Alert]:
-    """The alerts with what `rule_of` reads of their configurations, in the same statement."""
-    stored = JSONObject(**{name: name for name in _RULE_FIELDS})
-    config = AlertConfig.objects.filter(id=OuterRef("config_id"))
-    return alerts.annotate(rule=Subquery(config.values(rule=stored)))
-
-
-def rule_of(row: Any, visible_scope: VisibleScope) -> str:
-    """The name or the condition of the rule of an alert `with_rules` (`rule_words`)."""
-    is_hidden = row.is_global and not visible_scope.everything
-    return rule_words(row, AlertConfig(**row.rule) if row.rule and not is_hidden else None)
 
 
 class SeverityFilter(ChoiceFilter):

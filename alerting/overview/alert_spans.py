@@ -12,7 +12,8 @@ from django.db.models import F, Model, QuerySet
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.inbox import length_words
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import rule_of, severity_badge, with_rules
+from alerting.incidents.presentation import severity_badge
+from alerting.incidents.rule_words import rule_of, with_rules
 from alerting.incidents.targets import targets_of
 from alerting.overview.host_mutes import HostMutes, host_mutes
 from automation.models import Host

@@ -19,7 +19,8 @@ from accesslist.kiosks.store import kiosk_opened, kiosk_scope
 from alerting.engine.lag import longest_waits
 from alerting.engine.workers import workers_seen
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import rule_of, severity_badge
+from alerting.incidents.presentation import severity_badge
+from alerting.incidents.rule_words import rule_of
 from alerting.overview.store import NeedingAlerts, alerts_needing
 from automation.fleet_map import fleet_map
 from events.wording import target_words

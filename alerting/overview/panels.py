@@ -23,7 +23,8 @@ from alerting.engine.models import Notification, WorkerHeartbeat
 from alerting.engine.notification_log import NotifiedEvent, events_of_notifications, origins_of
 from alerting.engine.workers import clock_words_of, failing_loop_words_of, is_running, workers_known
 from alerting.incidents.models import TARGET_NAME, Alert
-from alerting.incidents.presentation import alert_cells, rule_of, with_rules
+from alerting.incidents.presentation import alert_cells
+from alerting.incidents.rule_words import rule_of, with_rules
 from alerting.incidents.store import Age, active_first_rows, alerts_matching
 from alerting.incidents.tabs import AlertTab
 from alerting.incidents.targets import targets_of

@@ -12,7 +12,8 @@ from alerting.engine.models import Notification
 from alerting.engine.notification_log import of_own_configs
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import alert_badge, rule_of, severity_badge, with_rules
+from alerting.incidents.presentation import alert_badge, severity_badge
+from alerting.incidents.rule_words import rule_of, with_rules
 from alerting.incidents.store import alert_acknowledgement, urgent_first
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.rules import WindowState, category_list

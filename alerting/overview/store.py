@@ -13,7 +13,7 @@ from alerting.engine.notification_log import of_own_configs
 from alerting.engine.store import HELD_BACK
 from alerting.incidents.choices import ACTIVE
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import with_rules
+from alerting.incidents.rule_words import with_rules
 from alerting.incidents.store import acknowledged_at, first_active
 from alerting.incidents.tabs import AlertTab, TabbedAlerts, waiting_alerts
 from alerting.windows.models import MaintenanceWindow
