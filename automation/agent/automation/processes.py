@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ LOCK = "mongod.lock"
 _SECRET = re.compile(r"(?i)passw|pwd|secret|token|credential|\bkeys?$|pem$|query")
 _MOST_LINES, _LONGEST_TAIL = 12, 1500
 _CHECK_SECONDS = 60.0
+_MOST_LOOKS = 1000
+"""At a process without a command line, such as a thread of the kernel."""
 
 
 def running_pid(data: Path) -> int | None:
@@ -34,12 +37,18 @@ def is_server(pid: int) -> bool:
     """Whether the process lives and is a server: another process can have the number of an earlier one."""
     with suppress(OSError):  # A child that has ended stays until its parent asks.
         os.waitpid(pid, os.WNOHANG)
-    try:
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except (OSError, IndexError):
-        return False
-    return state not in {b"Z", b"X"} and Path(os.fsdecode(words[0])).name.startswith("mongo")
+    for _ in range(_MOST_LOOKS):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except (OSError, IndexError):
+            return False
+        if state in {b"Z", b"X"}:
+            return False
+        if words[0]:
+            return Path(os.fsdecode(words[0])).name.startswith("mongo")
+        time.sleep(0.001)  # The process is about to run its program: until then it has no command line.
+    return False
 
 
 def end(pid: int) -> None:

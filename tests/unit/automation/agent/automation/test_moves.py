@@ -53,8 +53,10 @@ def running(name: str = "other") -> Iterator[subprocess.Popen[bytes]]:
     """A process with this name."""
     command = [name, "-c", "input()"]
     with subprocess.Popen(command, executable=sys.executable, stdin=subprocess.PIPE) as started:
-        yield started
-        started.kill()
+        try:
+            yield started
+        finally:
+            started.kill()
 
 
 @pytest.fixture
@@ -216,6 +218,13 @@ def test_nothing_reaches_a_server_without_the_turn(
     assert not (directory / "ran").exists()
 
 
+def test_a_process_is_a_server_from_its_start_on() -> None:
+    for _ in range(20):
+        with running("mongod") as server:
+            assert is_server(server.pid)
+        assert not is_server(server.pid)
+
+
 def test_a_server_that_has_ended_is_not_started_after_the_turn_is_lost(tmp_path: Path) -> None:
     program = f'#!/bin/sh\ncase "$*" in *--outputConfig*) exit 0;; esac\necho > {tmp_path / "started"}\n'
     with running("mongod") as server:
@@ -224,7 +233,7 @@ def test_a_server_that_has_ended_is_not_started_after_the_turn_is_lost(tmp_path:
             mover(tmp_path, SeenProcess(RUNS, server.pid), turn, program=program).carry_out(
                 Move(MoveKind.RESTART, "db_1")
             )
-        assert server.wait() is not None
+        assert server.wait(LONGEST) is not None
     assert not (tmp_path / "started").exists()
 
 

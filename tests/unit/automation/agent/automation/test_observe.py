@@ -38,11 +38,13 @@ NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)
 def pid(tmp_path: Path) -> Iterator[int]:
     """A process with the name of a server, which the lock file of the data names."""
     command = ["mongod", "-c", "input()"]
+    (tmp_path / "data").mkdir()
     with subprocess.Popen(command, executable=sys.executable, stdin=subprocess.PIPE) as running:
-        (tmp_path / "data").mkdir()
-        (tmp_path / "data" / "mongod.lock").write_text(f"{running.pid}\n")
-        yield running.pid
-        running.kill()
+        try:
+            (tmp_path / "data" / "mongod.lock").write_text(f"{running.pid}\n")
+            yield running.pid
+        finally:
+            running.kill()
 
 
 def standalone(pid: int) -> Mapping[str, Any]:
