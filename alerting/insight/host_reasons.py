@@ -56,8 +56,9 @@ class Situation:
 
     `delay`: the shortest delay of the notifications. `observed`: what is known of the host or of its replica
     set for the event type of the configuration; None if the event type is about something else. `measured`:
-    the time of the newest measurements of the host. `window`: the name of the maintenance window that mutes
-    the alert. `mute_is_known`: whether the alert was compared with all windows.
+    the time of the newest measurements of the host; those of a host that `is_down` are not observed now.
+    `window`: the name of the maintenance window that mutes the alert. `mute_is_known`: whether the alert was
+    compared with all windows.
     """
 
     config: ConfigView
@@ -66,6 +67,7 @@ class Situation:
     observed: Observation | None
     reported: bool
     measured: datetime | None = None
+    is_down: bool = False
     alert: ActiveAlert | None = None
     window: str | None = None
     mute_is_known: bool = True
@@ -158,6 +160,9 @@ def _unmeasured(situation: Situation, compared: Sequence[ComparedMatcher]) -> Ex
         detail = f"The host has no measurements, so {name} is unknown."
         return Explanation(reason=AlertReason.METRIC_NOT_REPORTED, detail=detail, matchers=compared)
     measured = time_words(situation.measured)
+    if situation.is_down:
+        detail = f"The host is down, so {name} is unknown. Its newest measurements are of {measured}."
+        return Explanation(reason=AlertReason.METRIC_NOT_REPORTED, detail=detail, matchers=compared)
     return _no(AlertReason.METRIC_NOT_REPORTED, compared, measured=measured, metric=name)
 
 
