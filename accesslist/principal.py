@@ -41,6 +41,7 @@ class GrantsPrincipal(ABC):
         name: str,
         address: str | None,
         revocations: int | None,
+        hostnames: frozenset[str] = frozenset(),
     ):
         self.grants = tuple(grants)
         self._actor = Actor(
@@ -50,6 +51,7 @@ class GrantsPrincipal(ABC):
             is_global_admin=self.holds(Role.GLOBAL_OWNER, INSTALLATION),
             remote_address=address,
             revocations=revocations,
+            hostnames=hostnames,
         )
 
     def actor(self) -> Actor:
@@ -137,6 +139,7 @@ class KeyPrincipal(GrantsPrincipal):
             name=public_key,
             address=remote_address,
             revocations=record.revocations,
+            hostnames=record.hostnames,
         )
         self.is_exempt = is_exempt
         """Whether the caller's address is exempt from access lists (OPSAPI_ACCESS_LIST_EXEMPT)."""

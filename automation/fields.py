@@ -21,21 +21,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import InvalidField, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.fields import OneOf, Text, Whole, WithExample, path_name
-from opsapi.hostnames import LONGEST_NAME, canonical_hostname
 from opsapi.wire_json import UNKEPT_TEXT, is_kept
-
-
-class Hostname(Text):
-    """A host name (RFC 1123) or an IP address, in the stored form."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=LONGEST_NAME, **options)
-
-    def run_validation(self, data: Any = serializers.empty) -> str:
-        name = canonical_hostname(super().run_validation(data))
-        if name is None:
-            raise invalid("must be a host name (RFC 1123) or an IP address")
-        return name
 
 
 class DatabaseName(Text):

@@ -28,7 +28,8 @@ SELECT (SELECT started FROM accesslist_digestepoch),
        EXISTS (SELECT 1 FROM accesslist_accesslistentry WHERE api_key_id IS NULL),
        (SELECT bool_or(last_used IS NULL OR last_used <= %(due)s) FROM accesslist_accesslistentry
          WHERE api_key_id IS NULL AND cidr_block >>= caller.address),
-       project.id, project.name, project.org_id, key.revocations
+       project.id, project.name, project.org_id, key.revocations,
+       key.hostnames
   FROM (SELECT %(address)s::inet AS address) AS caller
   LEFT JOIN accesslist_apikey AS key ON key.public_key = %(public_key)s
   LEFT JOIN accesslist_project AS project ON project.id = %(group_id)s AND project.deleted IS NULL
@@ -79,6 +80,8 @@ class CallerRecord:
     global_list: AccessListState
     group: Group | None
     revocations: int | None
+    hostnames: frozenset[str]
+    """As of an `Actor`."""
 
 
 def read_caller(*, public_key: str, address: str | None, group_id: str | None, now: datetime) -> CallerRecord:
@@ -87,8 +90,9 @@ def read_caller(*, public_key: str, address: str | None, group_id: str | None, n
     row = first_row(_STATEMENT, parameters)
     grants = tuple(Grant(Role(role), org_id, project_id) for role, org_id, project_id in row[3])
     group = Group(*row[8:11]) if row[8] else None
+    hostnames = frozenset(name.lower() for name in row[12] or ())
     own_list, global_list = _standing(*row[4:6]), _standing(*row[6:8])
-    return CallerRecord(row[0], row[1], row[2], grants, own_list, global_list, group, row[11])
+    return CallerRecord(row[0], row[1], row[2], grants, own_list, global_list, group, row[11], hostnames)
 
 
 def note_use(*, key_id: str, address: str, in_global_list: bool, now: datetime) -> None:

@@ -21,7 +21,13 @@ from accesslist.digest import rules as digest
 from accesslist.keys.models import ApiKey
 from accesslist.keys.resource import ApiKeyDocument
 from accesslist.keys.store import keys_in
-from accesslist.roles.changes import grants_admit, grants_create, grants_of, grants_replace
+from accesslist.roles.changes import (
+    grants_admit,
+    grants_create,
+    grants_of,
+    grants_replace,
+    keys_revoke,
+)
 from accesslist.roles.rules import AskedRole, RoleRequest
 from accesslist.roles.store import wire_roles
 from events.choices import DiffType
@@ -35,7 +41,7 @@ from opsapi.api.principal import Actor, ActorKind
 from opsapi.api.resources import Facts
 from opsapi.encryption import encrypt
 from opsapi.ids import new_id
-from opsapi.roles import INSTALLATION, Grant, Scope
+from opsapi.roles import INSTALLATION, Grant, Role, Scope
 
 _PUBLIC_LENGTH = 6
 _PUBLIC_ALPHABET = string.ascii_lowercase + string.digits
@@ -79,6 +85,7 @@ def api_key_create(
     private_key = "-".join(secrets.token_hex(length // 2) for length in _PRIVATE_GROUPS)
     key = _insert(values, private_key, now)
     grants_create(grants, holder=key)
+    _refuse_machine_with_other_roles(key)
     key_changes_record(key, before=None, after=grants_of(key), actor=actor, now=now)
     return NewKey(key, private_key)
 
@@ -91,7 +98,8 @@ def api_key_issue(*, values: Mapping[str, Any], roles: RoleRequest, actor: Actor
 
     Raises:
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
-            CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD.
+            CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD. INVALID_ATTRIBUTE is also for `hostnames` with another role
+            than GROUP_AGENT.
     """
     with acting(actor, now, ends=()):
         grants = roles.grants()
@@ -128,7 +136,11 @@ def api_key_update(
             _replace_roles(key, RoleRequest(asked, here, by), actor, now)
         for column, value in changes.items():
             setattr(key, column, value)
+        key.hostnames = key.hostnames or None
         key.save(update_fields=list(changes))
+        _refuse_machine_with_other_roles(key)
+        if key.hostnames != old["hostnames"]:
+            keys_revoke(ids=[key.id], actor=actor)
         described = diff(DiffType.AUTH, key.id, old=old, new=_described(key))
         after = grants_of(key)
         key_changes_record(key, before=before, after=after, described=described, actor=actor, now=now)
@@ -195,6 +207,13 @@ def _replace_roles(key: ApiKey, roles: RoleRequest, actor: Actor, now: datetime)
     grants_replace(holder=key, current=current, wanted=wanted, actor=actor, now=now)
 
 
+def _refuse_machine_with_other_roles(key: ApiKey) -> None:
+    """Every other role reads or writes more than a machine."""
+    if key.hostnames and any(grant.role is not Role.GROUP_AGENT for grant in grants_of(key)):
+        message = "is only for keys whose only role is GROUP_AGENT"
+        raise ApiError.of_field("hostnames", ErrorCode.INVALID_ATTRIBUTE, message)
+
+
 def _refuse_own(key: ApiKey, actor: Actor) -> None:
     if actor.kind is ActorKind.KEY and actor.id == key.id:
         raise ApiError(ErrorCode.CANNOT_CHANGE_OWN_ROLES)
@@ -209,6 +228,7 @@ def _insert(values: Mapping[str, Any], private_key: str, now: datetime) -> ApiKe
             public_key=public_key,
             defaults={
                 **values,
+                "hostnames": values.get("hostnames") or None,
                 "id": key_id,
                 "ha1": encrypt(digest.ha1(public_key, digest.REALM, private_key), owner=key_id),
                 "private_last4": private_key[-4:],

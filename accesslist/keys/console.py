@@ -22,6 +22,7 @@ from accesslist.access_lists.console import (
 from accesslist.changes import acting
 from accesslist.keys.changes import api_key_delete, api_key_issue, api_key_lock, api_key_update
 from accesslist.keys.models import ApiKey
+from accesslist.keys.resource import MOST_HOSTNAMES
 from accesslist.keys.store import key_creator, last_recorded_use
 from accesslist.roles.console import HeldRolesForm, RoleGrantInline, RolesForm, WithRoles, as_asked, holders
 from accesslist.roles.models import RoleGrant
@@ -41,7 +42,7 @@ from opsapi.api.principal import Operator, VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import ago
 from opsapi.console.earlier import EVENT, RevertingForm
-from opsapi.console.forms import line_field
+from opsapi.console.forms import HostnamesField, line_field
 from opsapi.redaction import MASK
 from opsapi.roles import INSTALLATION, Grant, Scope
 
@@ -49,12 +50,23 @@ _LONGEST_DESC = 250
 _NOT_MANAGEABLE = "You can only change keys that have a role in a project or organization you administer."
 
 
+def _machine_field() -> HostnamesField:
+    return HostnamesField(
+        MOST_HOSTNAMES,
+        required=False,
+        label="Machine",
+        help_text="Only for keys whose only role is Agent: the host name of the agent's machine, and its "
+        "aliases, separated by commas. With the key, agents then act for no other machine.",
+    )
+
+
 class ApiKeyForm(RolesForm):
     """A new API key with its roles."""
 
-    fieldsets = (("", ("desc",)), *RolesForm.role_fieldsets)
+    fieldsets = (("", ("desc",)), *RolesForm.role_fieldsets, ("", ("hostnames",)))
 
     desc = line_field(_LONGEST_DESC, label="Description")
+    hostnames = _machine_field()
 
     def clean(self) -> dict[str, Any]:
         """A key needs a role."""
@@ -66,20 +78,25 @@ class ApiKeyForm(RolesForm):
     @property
     def values(self) -> Mapping[str, Any]:
         """See `accesslist.keys.changes.api_key_issue`."""
-        return {"desc": self.cleaned_data["desc"], "grants": self.given()}
+        return {
+            "desc": self.cleaned_data["desc"],
+            "hostnames": self.cleaned_data["hostnames"],
+            "grants": self.given(),
+        }
 
 
 class DescriptionForm(RevertingForm):
-    """Change the description."""
+    """Change the description and the machine."""
 
     from_address = frozenset({EVENT})
     kinds_in_events = frozenset({DiffType.AUTH})
 
     desc = line_field(_LONGEST_DESC, label="Description")
+    hostnames = _machine_field()
 
     def stored(self) -> Mapping[str, Any]:
-        """The stored description."""
-        return {"desc": self.row.desc} if self.row else {}
+        """The stored values."""
+        return {"desc": self.row.desc, "hostnames": self.row.hostnames} if self.row else {}
 
 
 class KeyRolesForm(HeldRolesForm):
@@ -196,7 +213,7 @@ class ApiKeyAdmin(WithRoles):
     )
     actions_of_row: ClassVar[Mapping[str, Action]] = {
         "describe": KeyAction(
-            label="Change description",
+            label="Change description and machine",
             done="Changed",
             icon="edit",
             run=_describe,
@@ -243,7 +260,16 @@ class ApiKeyAdmin(WithRoles):
     list_filter = ["created"]
     search_fields = ["public_key", "desc", "id__exact"]
     ordering = ["created", "id"]
-    fields = ["id", "public_key", "private_key", "description", "created", "created_by", "last_use"]
+    fields = [
+        "id",
+        "public_key",
+        "private_key",
+        "description",
+        "machine",
+        "created",
+        "created_by",
+        "last_use",
+    ]
     inlines = [RoleGrantInline, AccessListInline]
     empty_text = "No API keys yet."
 
@@ -269,6 +295,11 @@ class ApiKeyAdmin(WithRoles):
     def description(self, key: ApiKey) -> str:
         """The description of the key."""
         return key.desc
+
+    @admin.display(description="machine")
+    def machine(self, key: ApiKey) -> str:
+        """The names of the machine that the key is for."""
+        return ", ".join(key.hostnames or ["any machine"])
 
     def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Keys with a role in a scope that the operator can read."""

@@ -1,8 +1,10 @@
 """API keys."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from opsapi.fields import EncryptedField, PrimaryIdField
+from opsapi.hostnames import LONGEST_NAME
 
 
 class ApiKey(models.Model):
@@ -14,6 +16,11 @@ class ApiKey(models.Model):
     ha1 = EncryptedField()
     private_last4 = models.CharField(max_length=4)
     created = models.DateTimeField()
+    hostnames = ArrayField(
+        models.CharField(max_length=LONGEST_NAME),
+        null=True,
+        help_text="The names of the machine of an agent. The key is for no other machine.",
+    )
     revocations = models.PositiveIntegerField(default=0, db_default=0, editable=False)
 
     class Meta:

@@ -10,10 +10,12 @@ from accesslist.roles.resource import MOST_STORED_ROLES, RoleDocument, RoleField
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import LinkDocument, Values
 from opsapi.api.errors import BadField
-from opsapi.api.fields import ListOf, ShownId, ShownText, VisibleText
+from opsapi.api.fields import Hostname, ListOf, ShownId, ShownText, VisibleText
 from opsapi.api.resources import Resource
 from opsapi.redaction import MASK
 
+MOST_HOSTNAMES = 20
+"""The maximum number of names of the machine of a key."""
 MOST_ROLES = 1000
 """The maximum number of roles of a new key."""
 
@@ -30,6 +32,17 @@ class ApiKeyDocument(Resource):
     publicKey = ShownText(source="public_key", read_only=True, example="k3w9xz")
     privateKey = ShownText(read_only=True, example=f"{MASK}1f0c")
     roles = serializers.ListField(child=RoleDocument())
+    hostnames = ListOf(
+        Hostname(),
+        max_length=MOST_HOSTNAMES,
+        unique=True,
+        clearable=True,
+        required=False,
+        help_text="The names of the machine of an agent: each `hostname` and `alias` of its processes. With "
+        "the key, agents act for no other machine. Only for keys whose only role is GROUP_AGENT. Without it, "
+        "the key is for each machine of its projects.",
+        example=["db1.example.com"],
+    )
     links = LinkDocument(many=True, read_only=True)
 
 

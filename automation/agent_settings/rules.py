@@ -7,6 +7,7 @@ are percent-encoded, and every option has a name. The messages quote nothing of 
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from urllib.parse import unquote
 
 from automation.desired_state.document.secrets import Surroundings, partners
@@ -61,6 +62,18 @@ class StringForm:
             return "has a password without a user"
         return self._option_fault(match["query"] or "") or self._host_fault(match)
 
+    def is_on_machine(self, text: str, hostnames: Collection[str]) -> bool:
+        """Return whether all servers of a string without faults are on the machine with these names.
+
+        A server of a loopback address is on the machine of each agent. Servers that DNS or options name can
+        be on any machine. `hostnames` are in lower case.
+        """
+        match = _PARTS.fullmatch(text)
+        if match is None or match["scheme"] == self.lookup or _option_names(match) & set(self.host_options):
+            return False
+        names = [_host_name(host) for host in match["hosts"].split(",")]
+        return all(name is not None and (name in hostnames or _is_loopback(name)) for name in names)
+
     def _option_fault(self, query: str) -> str | None:
         for option in query.split("&") if query else ():
             name, is_pair, _ = option.partition("=")
@@ -75,8 +88,7 @@ class StringForm:
         if match["scheme"] == self.lookup:
             is_name = len(hosts) == 1 and ":" not in hosts[0] and canonical_hostname(hosts[0]) is not None
             return None if is_name else "must have exactly one host name, without a port"
-        names = {unquote(option.partition("=")[0]).lower() for option in (match["query"] or "").split("&")}
-        if match["hosts"] == "" and names & set(self.host_options):
+        if match["hosts"] == "" and _option_names(match) & set(self.host_options):
             return None
         if all(map(_is_host, hosts)):
             return None
@@ -179,7 +191,25 @@ def _redacted_option(option: str) -> str:
     return f"{name}={MASK}" if is_secret and value else option
 
 
+def _option_names(match: re.Match[str]) -> set[str]:
+    return {unquote(option.partition("=")[0]).lower() for option in (match["query"] or "").split("&")}
+
+
 def _is_host(text: str) -> bool:
+    port = name_and_port(text)[1]
+    return _host_name(text) is not None and (port is None or 1 <= port <= _HIGHEST_PORT)
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def _host_name(text: str) -> str | None:
+    """The name of a server of a connection string in lower case; None if it has no valid name."""
     name, port = name_and_port(text)
     name = name[1:-1] if port is None and name.startswith("[") and name.endswith("]") else name
-    return canonical_hostname(name) is not None and (port is None or 1 <= port <= _HIGHEST_PORT)
+    canonical = canonical_hostname(name)
+    return canonical.lower() if canonical else None

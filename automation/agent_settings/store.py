@@ -2,14 +2,17 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from hashlib import sha256
 from typing import Any
 
 from django.db.models import QuerySet
 
 from automation.agent_file import agent_file, agent_file_facts
 from automation.agent_settings.models import AgentSettings
+from automation.agent_settings.rules import FORMS
 from automation.desired_state.store import wanted_agent_version
+from automation.metrics import Engine
 from opsapi import VERSION
 from opsapi.api.errors import unavailable
 from opsapi.api.resources import Facts
@@ -36,10 +39,13 @@ def shown_agent_settings_of(group_id: str) -> AgentSettings | None:
     return _of(group_id).defer("secrets").first()
 
 
-def version_for_agents(group_id: str) -> str:
-    """Return the version of a project's settings as agents get it, without reading the secrets."""
+def version_for_agents(group_id: str, hostnames: Collection[str]) -> str:
+    """Return the version of a project's settings as agents get it, without reading the secrets.
+
+    `hostnames`: as for `full_settings`.
+    """
     stored = shown_agent_settings_of(group_id)
-    return _version_for_agents(stored, updates=_updates_agents(group_id, stored))
+    return _version_for_agents(stored, hostnames, updates=_updates_agents(group_id, stored))
 
 
 def settings_etag(version: str) -> str:
@@ -62,8 +68,11 @@ def shown_settings(stored: AgentSettings | None) -> Facts:
     return {SELF_UPDATE: False, **values, "version": version_of(stored)}
 
 
-def full_settings(group_id: str, stored: AgentSettings | None) -> Facts:
+def full_settings(group_id: str, stored: AgentSettings | None, hostnames: Collection[str]) -> Facts:
     """Return the settings of a project with their secrets, for agents, and the file that replaces theirs.
+
+    `hostnames`: the names of the machine of the agent's key, in lower case, which gets only the connection
+    strings of its machine. Without names, it gets all.
 
     Raises: ApiError: SERVICE_UNAVAILABLE, if the encryption key of the secrets is no longer configured.
     """
@@ -74,9 +83,13 @@ def full_settings(group_id: str, stored: AgentSettings | None) -> Facts:
             "OPSAPI_ENCRYPTION_KEYS"
         )
     settings = {name: value for name, value in values.items() if name != SELF_UPDATE}
+    if hostnames:
+        for name in STRINGS:
+            form = FORMS[Engine(name.upper())]
+            settings[name] = [text for text in values[name] if form.is_on_machine(text, hostnames)]
     updates = _updates_agents(group_id, stored)
     file = {"agentFile": agent_file_facts()} if updates else {}
-    return {**settings, **file, "version": _version_for_agents(stored, updates=updates)}
+    return {**settings, **file, "version": _version_for_agents(stored, hostnames, updates=updates)}
 
 
 def _updates_agents(group_id: str, stored: AgentSettings | None) -> bool:
@@ -85,10 +98,17 @@ def _updates_agents(group_id: str, stored: AgentSettings | None) -> bool:
     return is_on or wanted_agent_version(group_id) == VERSION
 
 
-def _version_for_agents(stored: AgentSettings | None, *, updates: bool) -> str:
-    """The version, with the beginning of the checksum of the file by which agents replace theirs."""
-    version = version_of(stored)
-    return f"{version}.{agent_file().sha256[:16]}" if updates else version
+def _version_for_agents(stored: AgentSettings | None, hostnames: Collection[str], *, updates: bool) -> str:
+    """The version, with the beginnings of the checksums of what else decides on the answer.
+
+    These are the file by which agents replace theirs, and the names of the machine.
+    """
+    parts = [version_of(stored)]
+    if updates:
+        parts.append(agent_file().sha256[:16])
+    if hostnames:
+        parts.append(sha256(" ".join(sorted(hostnames)).encode()).hexdigest()[:16])
+    return ".".join(parts)
 
 
 def opened_settings(stored: AgentSettings) -> Mapping[str, Any] | None:

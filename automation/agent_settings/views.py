@@ -65,14 +65,16 @@ class FullAgentSettingsViewSet(ApiViewSet):
     def retrieve(self, request: Request, group_id: str) -> Response:
         """Get the settings for agents, with their secrets; the ETag is the version.
 
-        With If-None-Match, a version that the agent already has is not sent again.
+        With If-None-Match, a version that the agent already has is not sent again. A key with `hostnames`
+        gets only the connection strings whose servers are all on its machine.
         """
-        tag = settings_etag(version_for_agents(self.group.id))
+        tag = settings_etag(version_for_agents(self.group.id, self.actor.hostnames))
         known = {
             sent.removeprefix("W/")
             for sent in parse_etags(self.http_request.headers.get("If-None-Match", ""))
         }
         if known & {ANY_ETAG, tag}:
             return Response(status=304, headers={"ETag": tag})
-        document = full_settings(self.group.id, agent_settings_of(self.group.id))
+        stored = agent_settings_of(self.group.id)
+        document = full_settings(self.group.id, stored, self.actor.hostnames)
         return Response(document, headers={"ETag": settings_etag(document["version"])})

@@ -179,7 +179,7 @@ def _add(call: ActionCall) -> ActionOutcome:
     asked = as_asked([Grant(Role.GROUP_AGENT, group_id=group.id)])
     roles = RoleRequest(asked, INSTALLATION, call.operator.grants)
     done = [part.run(actor=call.actor, now=call.now) for part in call.values["parts"]]
-    new_key = api_key_issue(values={"desc": call.values["desc"]}, roles=roles, actor=call.actor, now=call.now)
+    new_key = api_key_issue(values=call.values["key"], roles=roles, actor=call.actor, now=call.now)
     # As on the page of a new key, only this response contains the private key.
     context = {
         **install_steps(call.address, group.id, new_key, call.values["servers"]),

@@ -5,20 +5,18 @@ from datetime import datetime
 from typing import Any, Protocol, cast
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.utils.functional import cached_property
 from django.utils.module_loading import import_string
 
 from accesslist.forms import InProjectForm, ScopeField
+from accesslist.keys.resource import MOST_HOSTNAMES
 from automation.agents.installation import DEFAULTS, MONGODB, MOST_HOSTS, POSTGRESQL, USER_PATTERN, Servers
 from automation.agents.store import is_first_setup
 from opsapi.api.principal import Actor
 from opsapi.apps import contributions
-from opsapi.console.forms import VERBATIM, single_line
-from opsapi.hostnames import canonical_hostname
+from opsapi.console.forms import VERBATIM, HostnamesField, single_line
 
 _LONGEST_DESC = 250
-_LONGEST_HOSTS = 2000
 _ENGINES = {MONGODB: "MongoDB", POSTGRESQL: "PostgreSQL"}
 _WHICH_HOSTS = {
     MONGODB: "A name or an IP address. One member of a replica set or one router is enough.",
@@ -54,26 +52,6 @@ class AgentFormPart(Protocol):
     def run(self, *, actor: Actor, now: datetime) -> str: ...
 
 
-class _HostsField(forms.CharField):
-    """Host names or IP addresses, separated by commas."""
-
-    def to_python(self, value: Any) -> Sequence[str]:  # type: ignore[override]  # the cleaned value is a list
-        """The hosts in their canonical form.
-
-        Raises:
-            ValidationError: with the first wrong host.
-        """
-        names = [name.strip() for name in (super().to_python(value) or "").split(",") if name.strip()]
-        if len(names) > MOST_HOSTS:
-            raise ValidationError(f"Enter at most {MOST_HOSTS} hosts.")
-        hosts = []
-        for name in names:
-            if (host := canonical_hostname(name)) is None:
-                raise ValidationError(f"“{name}” is not a host name (RFC 1123) or an IP address.")
-            hosts.append(host)
-        return hosts
-
-
 class _ServerFields:
     """The fields for the servers of an engine. An empty field has its default."""
 
@@ -84,12 +62,11 @@ class _ServerFields:
     def fields(self) -> Mapping[str, forms.Field]:
         """The fields by name."""
         default = DEFAULTS[self.engine]
-        hosts = _HostsField(
+        hosts = HostnamesField(
+            MOST_HOSTS,
             label="Host",
             initial=", ".join(default.hosts),
-            max_length=_LONGEST_HOSTS,
             help_text=_WHICH_HOSTS[self.engine],
-            widget=forms.TextInput(dict(VERBATIM)),
         )
         port = forms.IntegerField(
             label="Port",
@@ -120,7 +97,7 @@ class _ServerFields:
 
 
 class NewAgentForm(InProjectForm):
-    """The project, the databases to watch, their servers, and the description of the key.
+    """The project, the databases to watch, their servers, and the description and the machine of the key.
 
     The last step of the set-up. The servers are only for the commands that the next page shows.
     """
@@ -128,7 +105,7 @@ class NewAgentForm(InProjectForm):
     fields_template = "admin/automation/agent/new_agent_fields.html"
     heading_template = "admin/automation/agent/set_up.html"
     from_address = frozenset({"group", "databases"})
-    field_order = ["group", "databases", "desc"]
+    field_order = ["group", "databases", "desc", "hostnames"]
 
     databases = forms.MultipleChoiceField(
         choices=list(_ENGINES.items()),
@@ -142,6 +119,13 @@ class NewAgentForm(InProjectForm):
         initial="monitoring agent",
         validators=[single_line],
         help_text="Such as the machine that the agent runs on.",
+    )
+    hostnames = HostnamesField(
+        MOST_HOSTNAMES,
+        required=False,
+        label="Machine of the key",
+        help_text="Optional: the host name of the agent's machine, and its aliases, separated by commas. "
+        "With the key, agents then act for no other machine. Recommended for automation.",
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -160,7 +144,7 @@ class NewAgentForm(InProjectForm):
         yield "", [self["group"], self["databases"]]
         for servers in self._servers:
             yield servers.label, [self[name] for name in servers.names]
-        yield "", [self["desc"]]
+        yield "", [self["desc"], self["hostnames"]]
 
     def clean(self) -> dict[str, Any]:
         """Ignore the fields of an engine that is not selected: the page hides them."""
@@ -219,7 +203,7 @@ class NewAgentForm(InProjectForm):
         selected = self.cleaned_data["databases"]
         return {
             "group": self.cleaned_data["group"],
-            "desc": self.cleaned_data["desc"],
+            "key": {name: self.cleaned_data[name] for name in ("desc", "hostnames")},
             "servers": {
                 servers.engine: servers.servers(self.cleaned_data)
                 for servers in self._servers

@@ -92,6 +92,7 @@ def _settings_file(address: str, group_id: str, new_key: NewKey, servers: Mappin
         "GROUP_ID": group_id,
         "PUBLIC_KEY": new_key.key.public_key,
         "PRIVATE_KEY": new_key.private_key,
+        **({"HOSTNAME": new_key.key.hostnames[0]} if new_key.key.hostnames else {}),
         **{engine.upper(): _connection_string(engine, of_engine) for engine, of_engine in servers.items()},
     }
     return "\n".join(f'{PREFIX}{name}="{value}"' for name, value in settings.items())

@@ -6,11 +6,12 @@ from django.db.models import Case, F, Value, When
 from rest_framework import serializers
 
 from automation.choices import ClusterType, Granularity, HostType
-from automation.fields import Hostname, Port
+from automation.fields import Port
 from automation.hosts.models import Host
 from automation.metrics import Engine
 from opsapi.api.documents import AN_ID, ANOTHER_ID, LinkDocument, links_of
 from opsapi.api.fields import (
+    Hostname,
     ShownChoice,
     ShownFlag,
     ShownId,

@@ -1,6 +1,5 @@
 """The observations that the agents of a replica set exchange."""
 
-from automation.fields import Hostname
 from automation.plan.auth import KeyUse
 from automation.plan.values import NO_MOVE, WAITS, MemberState, MoveKind
 from automation.sections import LONGEST_PROCESS_NAME, LONGEST_SET_NAME
@@ -8,7 +7,7 @@ from automation.turns.agent_documents import MOST_MEMBERS
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, Values
 from opsapi.api.errors import BadField
-from opsapi.api.fields import Flag, ListOf, Number, OneOf, Text, Whole
+from opsapi.api.fields import Flag, Hostname, ListOf, Number, OneOf, Text, Whole
 
 _MOST = 2**31 - 1
 

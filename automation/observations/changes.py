@@ -7,15 +7,13 @@ was observed: nobody plans with an older one. A publication deletes all observat
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 from accesslist.changes import acting
-from automation.desired_state.document.text import read
-from automation.desired_state.models import AutomationRevision
-from automation.desired_state.store import revision_text, revisions_of
+from automation.desired_state.machines import process_places
+from automation.desired_state.store import revisions_of
 from automation.observations.models import MemberObservation
-from automation.sections import items, machine_key, machine_keys, process_name, set_name
+from automation.sections import machine_key
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor
@@ -38,28 +36,6 @@ class Observations:
     replica_set: str
     goal_version: int
     processes: Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class _ProcessPlace:
-    """The machine of a process, by its host name and its alias, and its replica set."""
-
-    machines: frozenset[str]
-    replica_set: str | None
-
-
-@lru_cache(maxsize=64)
-def _places(revision_id: str) -> Mapping[str, _ProcessPlace]:
-    """The places of the processes of a revision, which never changes.
-
-    Raises: ApiError: as `revision_text`.
-    """
-    revision = AutomationRevision.objects.only("group_id", "number").filter(id=revision_id).first()
-    document = read(revision_text(revision)) if revision else {}
-    return {
-        process_name(process): _ProcessPlace(machine_keys(process), set_name(process))
-        for _, process in items(document, "processes")
-    }
 
 
 def _without_secrets(value: Any, names: Collection[str]) -> Any:
@@ -85,7 +61,7 @@ def observation_exchange(
         code = ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION
         raise ApiError(code, str(observed.goal_version), str(version))
     hostname = machine_key(observed.hostname)
-    places = _places(revision_id)
+    places = process_places(revision_id)
     for at, process in enumerate(observed.processes):
         place = places.get(process["name"])
         if place is None or hostname not in place.machines or place.replica_set != observed.replica_set:

@@ -4,6 +4,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.access import CARRY_OUT
+from automation.desired_state.machines import require_machine
 from automation.observations.agent_documents import ObservationsDocument, OtherObservationsDocument
 from automation.observations.changes import Observations, observation_exchange
 from automation.turns.views import OfAgent
@@ -16,7 +17,9 @@ class ObservationViewSet(OfAgent):
     access = {"create": CARRY_OUT}
     bodies = {"create": ObservationsDocument}
     answers = {"create": OtherObservationsDocument}
-    refusals = {"create": (ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION,)}
+    refusals = {
+        "create": (ErrorCode.HOSTNAME_NOT_OF_KEY, ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION)
+    }
 
     def create(self, request: Request, group_id: str) -> Response:
         """Report what the agent observes of its members of a replica set, and get what other agents observe.
@@ -25,6 +28,7 @@ class ObservationViewSet(OfAgent):
         processes only, so each agent says which move its processes need next.
         """
         values = self.body()
+        require_machine(self.actor, values["hostname"])
         observed = Observations(
             hostname=values["hostname"],
             replica_set=values["replica_set"],

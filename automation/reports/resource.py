@@ -13,7 +13,7 @@ from automation.addresses import Address
 from automation.agents.rules import HEARTBEAT_TIMEOUT
 from automation.choices import AgentType, HostType
 from automation.desired_state.resource import REASONS
-from automation.fields import DatabaseName, Hostname, Labels, MetricUnit, Port
+from automation.fields import DatabaseName, Labels, MetricUnit, Port
 from automation.metrics import Engine, Metric, allowed_units, base_unit
 from automation.plan.reasons import PlanReason
 from automation.plan.values import MoveKind
@@ -35,7 +35,7 @@ from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, InvalidField, Values, invalid
 from opsapi.api.errors import BadField
-from opsapi.api.fields import DateTime, Flag, ListOf, Number, OneOf, Text, Whole
+from opsapi.api.fields import DateTime, Flag, Hostname, ListOf, Number, OneOf, Text, Whole
 from opsapi.clock import wire_time
 from opsapi.redaction import redact_urls
 from opsapi.wire_json import JsonObject

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from accesslist.throttles import throttle
 from automation.access import REPORT
+from automation.desired_state.machines import require_machine, require_processes
 from automation.reports.changes import report_ingest
 from automation.reports.repeats import IDEMPOTENCY_KEY, RepeatableReport, first_answer
 from automation.reports.resource import ReportAnswerDocument, ReportDocument, read_report
@@ -37,7 +38,13 @@ class ReportViewSet(ApiViewSet):
     bodies = {"create": ReportDocument}
     answers = {"create": ReportAnswerDocument}
     statuses = {"create": 202}
-    refusals = {"create": (ErrorCode.IDEMPOTENCY_KEY_REUSED, ErrorCode.LIMIT_REACHED)}
+    refusals = {
+        "create": (
+            ErrorCode.HOSTNAME_NOT_OF_KEY,
+            ErrorCode.IDEMPOTENCY_KEY_REUSED,
+            ErrorCode.LIMIT_REACHED,
+        )
+    }
     max_body = settings.OPSAPI_MAX_REPORT_MB * 1024 * 1024
     takes_gzip = True
 
@@ -59,6 +66,9 @@ class ReportViewSet(ApiViewSet):
         if repeatable and (first := first_answer(repeatable, self.now)):
             return Response(first)
         report = read_report(self.body(now=self.now))
+        require_machine(self.actor, report.hostname)
+        processes = [(process.name, process.hostname) for process in report.processes]
+        require_processes(self.actor, self.group.id, processes)
         answer = report_ingest(
             group_id=self.group.id, report=report, repeatable=repeatable, actor=self.actor, now=self.now
         )

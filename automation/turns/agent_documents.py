@@ -2,7 +2,6 @@
 
 from rest_framework import serializers
 
-from automation.fields import Hostname
 from automation.plan.values import MoveKind
 from automation.sections import LONGEST_PROCESS_NAME
 from automation.turns.models import PlanTurn
@@ -19,6 +18,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import A_TIME, Document, Values
 from opsapi.api.errors import BadField
 from opsapi.api.fields import (
+    Hostname,
     ListOf,
     OneOf,
     RedactedText,

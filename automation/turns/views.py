@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from automation.access import CARRY_OUT, READ, WRITE_CONFIG
 from automation.desired_state.document.publish import ANY_ETAG
+from automation.desired_state.machines import require_machine
 from automation.desired_state.views import AutomationRenderer
 from automation.plan.values import MoveKind
 from automation.sections import machine_key
@@ -121,7 +122,7 @@ class MachineConfigViewSet(OfAgent):
     parameters = {"retrieve": (HOSTNAME,)}
     answers = {"retrieve": MachineConfigDocument}
     also_answers = {"retrieve": {304: OpenApiResponse(description="The version matches If-None-Match.")}}
-    refusals = {"retrieve": (ErrorCode.MISSING_QUERY_PARAMETER,)}
+    refusals = {"retrieve": (ErrorCode.HOSTNAME_NOT_OF_KEY, ErrorCode.MISSING_QUERY_PARAMETER)}
 
     def retrieve(self, request: Request, group_id: str) -> Response:
         """Get the part of the automation configuration for a machine, with its secrets.
@@ -133,6 +134,7 @@ class MachineConfigViewSet(OfAgent):
         hostname = self.query["hostname"]
         if hostname is None:
             raise ApiError.of_field("hostname", ErrorCode.MISSING_QUERY_PARAMETER, "is required")
+        require_machine(self.actor, hostname)
         state = machine_state(self.group.id)
         known = {
             tag.removeprefix("W/") for tag in parse_etags(self.http_request.headers.get("If-None-Match", ""))
@@ -161,18 +163,20 @@ class TurnViewSet(OfAgent):
     identifiers = {"turn_id": ErrorCode.INVALID_TURN_ID}
     refusals = {
         "create": (
+            ErrorCode.HOSTNAME_NOT_OF_KEY,
             ErrorCode.AUTOMATION_TURN_REFUSED,
             ErrorCode.AUTOMATION_TURN_OVER,
             ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION,
         ),
-        "update": (ErrorCode.AUTOMATION_TURN_OVER,),
+        "update": (ErrorCode.HOSTNAME_NOT_OF_KEY, ErrorCode.AUTOMATION_TURN_OVER),
     }
 
     def load(self) -> None:
         """Find the turn of the path."""
         if "turn_id" in self.kwargs:
             turn_id = self.kwargs["turn_id"]
-            get_or_404(turn_with_id(turn_id, group_id=self.group.id), ErrorCode.TURN_NOT_FOUND, turn_id)
+            turn = turn_with_id(turn_id, group_id=self.group.id)
+            require_machine(self.actor, get_or_404(turn, ErrorCode.TURN_NOT_FOUND, turn_id).hostname)
 
     def create(self, request: Request, group_id: str) -> Response:
         """Ask for the turn of the replica set of a process, to make a move.
@@ -189,6 +193,7 @@ class TurnViewSet(OfAgent):
         asked. The plan of the replica set stops, as after a failed move with a turn.
         """
         values = self.body()
+        require_machine(self.actor, values["hostname"])
         asked = TurnRequest(
             hostname=values["hostname"],
             process=values["process"],

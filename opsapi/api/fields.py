@@ -18,7 +18,7 @@ from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import A_TIME, AN_ID, InvalidField, invalid
 from opsapi.api.errors import MOST_FAULTS, BadField, must_be_one_of
-from opsapi.hostnames import canonical_hostname
+from opsapi.hostnames import LONGEST_NAME, canonical_hostname
 from opsapi.ids import ID_PATTERN, is_id
 from opsapi.redaction import redact_urls
 from opsapi.wire_json import SEVERAL_LINES_TEXT, UNKEPT_TEXT, is_kept, is_single_line
@@ -347,6 +347,19 @@ def url_fault(text: str) -> str | None:
     if canonical_hostname(parts.hostname.replace("_", "-")) is None:
         return "must have a host name (RFC 1123) or an IP address"
     return None
+
+
+class Hostname(Text):
+    """A host name (RFC 1123) or an IP address, in the stored form."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=LONGEST_NAME, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        name = canonical_hostname(super().run_validation(data))
+        if name is None:
+            raise invalid("must be a host name (RFC 1123) or an IP address")
+        return name
 
 
 class ListOf(WithExample, serializers.ListField):

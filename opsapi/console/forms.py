@@ -17,8 +17,11 @@ from opsapi.api.errors import ApiError
 from opsapi.api.fields import Text
 from opsapi.api.principal import Operator
 from opsapi.clock import parse_time
+from opsapi.hostnames import canonical_hostname
 from opsapi.roles import INSTALLATION, Scope
 from opsapi.time_zones import UTC_NAME, in_zone, local_time
+
+_LONGEST_HOSTNAMES = 5000
 
 CLEAR = ".clear"
 """Suffix of the checkbox that removes a stored secret."""
@@ -220,6 +223,34 @@ def line_field(max_length: int, *, attrs: Mapping[str, Any] | None = None, **opt
     """A text on a single line, as the API accepts it. `attrs`: attributes of its input."""
     widget = forms.TextInput(attrs=dict(attrs or {}))
     return forms.CharField(max_length=max_length, validators=[single_line], widget=widget, **options)
+
+
+class HostnamesField(forms.CharField):
+    """At most `most` host names or IP addresses, separated by commas."""
+
+    def __init__(self, most: int, **options: Any) -> None:
+        self.most = most
+        super().__init__(max_length=_LONGEST_HOSTNAMES, widget=forms.TextInput(dict(VERBATIM)), **options)
+
+    def prepare_value(self, value: Any) -> Any:
+        """A list as it is typed."""
+        return ", ".join(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+    def to_python(self, value: Any) -> Sequence[str]:  # type: ignore[override]  # the cleaned value is a list
+        """The hosts in their canonical form.
+
+        Raises:
+            ValidationError: with the first wrong host.
+        """
+        names = [name.strip() for name in (super().to_python(value) or "").split(",") if name.strip()]
+        if len(names) > self.most:
+            raise ValidationError(f"Enter at most {self.most} hosts.")
+        hosts = []
+        for name in names:
+            if (host := canonical_hostname(name)) is None:
+                raise ValidationError(f"“{name}” is not a host name (RFC 1123) or an IP address.")
+            hosts.append(host)
+        return hosts
 
 
 class OpenForm(forms.Form):

@@ -76,6 +76,27 @@ def test_a_description_is_changed(console: Client, operator: User, project: Proj
     assert events[0].group_id == project.id
 
 
+def test_the_machine_of_an_agents_key_is_changed(console: Client, operator: User, project: Project) -> None:
+    key = key_with(in_project(project, Role.GROUP_AGENT))
+    with leaves_events(operator, CHANGED, CHANGED):
+        confirm(console, action_url(key, "describe"), desc=key.desc, hostnames="db1.example.com., 10.0.0.1")
+        key.refresh_from_db()
+        assert key.hostnames == ["db1.example.com", "10.0.0.1"]
+        assert "db1.example.com, 10.0.0.1" in console.get(page_of(key)).content.decode()
+        confirm(console, action_url(key, "describe"), desc=key.desc, hostnames="")
+    key.refresh_from_db()
+    assert key.hostnames is None
+
+
+def test_a_key_with_another_role_gets_no_machine(console: Client, operator: User, project: Project) -> None:
+    key = key_with(in_project(project))
+    with leaves_events(operator):
+        answer = confirm(console, action_url(key, "describe"), desc="other", hostnames="db1")
+    assert "only role is GROUP_AGENT" in str(answer.context["form"].errors["hostnames"])
+    key.refresh_from_db()
+    assert (key.desc, key.hostnames) == ("test key", None)
+
+
 def test_roles_are_revoked_and_granted(
     console: Client, operator: User, project: Project, other: Project
 ) -> None:

@@ -109,6 +109,12 @@ def test_its_key_may_report_and_nothing_else(console: Client, operator: User, pr
     assert client.get(f"/groups/{project.id}/hosts").status_code == 403
 
 
+def test_its_key_can_be_for_a_single_machine(console: Client, project: Project, tmp_path: Path) -> None:
+    answer = add(console, project, desc="on db1", hostnames="db1.example.com, db1")
+    assert ApiKey.objects.get(desc="on db1").hostnames == ["db1.example.com", "db1"]
+    assert read_settings({}, written(answer.content.decode(), tmp_path)).hostname == "db1.example.com"
+
+
 def test_its_private_part_is_shown_once(console: Client, project: Project) -> None:
     sent = token(console, ADD)
     answer = add(console, project, desc="on db1", once=sent)

@@ -483,6 +483,16 @@ def test_the_description_of_a_key_is_reverted(console: Client, project: Project)
     assert key.desc == "test key"
 
 
+def test_the_machine_of_a_key_is_reverted(console: Client, project: Project) -> None:
+    key = ApiKey.objects.get(id=make_key(Grant(Role.GROUP_AGENT, group_id=project.id)).id)
+    url = action_url(key, "describe")
+    change(console, url, desc=key.desc, hostnames="db1, db2")
+    event = change(console, url, desc=key.desc, hostnames="db3")
+    assert send(console, url, offered(event, url, console)).status_code == 302
+    key.refresh_from_db()
+    assert key.hostnames == ["db1", "db2"]
+
+
 def test_both_changes_of_a_key_are_offered(console: Client, project: Project) -> None:
     grant = Grant(Role.GROUP_OWNER, group_id=project.id)
     key = ApiKey.objects.get(id=make_key(grant).id)
