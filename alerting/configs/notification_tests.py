@@ -167,7 +167,7 @@ def report_send(
 ) -> Outcome:
     """Send a report once, by the integration of a project, and return the outcome.
 
-    It has the limits of tests. An accepted report proves as much about the integration as an accepted test.
+    It has the limits of tests, and says as much about the integration as a test.
 
     Raises:
         ApiError: RATE_LIMITED, as `alert_config_test`; GROUP_NOT_FOUND, if the project was deleted in the
@@ -182,8 +182,7 @@ def report_send(
             return Outcome(DeliveryStatus.FAILED, plan, 0)
         [receiver] = plan
         outcome = _send(receiver, message_of(event, receiver.config), now)
-    if outcome.status is DeliveryStatus.DELIVERED:
-        _remember(group_id, [NotificationTest(setting, outcome)], actor, now)
+    _remember(group_id, [NotificationTest(setting, outcome)], actor, now)
     return outcome
 
 
@@ -202,8 +201,7 @@ def _tested(
         else _test(setting, plan, outcomes, senders)
         for setting, plan in zip(settings, plans, strict=True)
     ]
-    if any(test.is_delivered for test in tests):
-        _remember(config.group_id, tests, actor, now)
+    _remember(config.group_id, tests, actor, now)
     return tests
 
 
@@ -235,17 +233,20 @@ def _test(
     )
 
 
-def _remember(group_id: str | None, tests: Iterable[NotificationTest], actor: Actor, now: datetime) -> None:
-    """Remember which tests were delivered. An error must not hide the results of messages that are sent."""
-    stored = {
-        test.setting.type_name for test in tests if test.is_delivered and not own_credentials(test.setting)
+def _remember(group_id: str | None, tests: Sequence[NotificationTest], actor: Actor, now: datetime) -> None:
+    """Remember the results of tests. An error must not hide the results of messages that are sent."""
+    errors = {
+        test.setting.type_name: None if test.is_delivered else test.outcome.reason or "not accepted"
+        for test in tests
+        if not own_credentials(test.setting)
     }
     try:
-        channel_tested(group_id=group_id, actor=actor, now=now)
-        if group_id is not None and stored:
-            integrations_tested(group_id=group_id, types=stored, now=now)
+        if any(test.is_delivered for test in tests):
+            channel_tested(group_id=group_id, actor=actor, now=now)
+        if group_id is not None:
+            integrations_tested(group_id=group_id, errors=errors, now=now)
     except Error as error:
-        logger.warning("a test was delivered, which is not stored: %s", type(error).__name__)
+        logger.warning("the result of a test is not stored: %s", type(error).__name__)
 
 
 def _record(config: AlertConfig, event_type: EventType, actor: Actor, now: datetime) -> Event:

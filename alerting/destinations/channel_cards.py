@@ -109,6 +109,14 @@ class ChannelCard:
         return max((moment for moment in moments if moment), default=None)
 
     @property
+    def failed_test(self) -> str:
+        """Why it did not accept the last test; empty if it accepted anything since, or was not tested."""
+        stored = self.integration
+        if stored is None or stored.test_failed is None or (self.proof and self.proof >= stored.test_failed):
+            return ""
+        return stored.test_error or ""
+
+    @property
     def is_changed(self) -> bool:
         """Whether its credentials changed since it last accepted anything."""
         return bool(self.integration and self.proof and self.proof < self.integration.updated)
@@ -118,12 +126,15 @@ class ChannelCard:
         """The state in words; never good because nothing is known."""
         if not self.sends:
             return "not a receiver", Tone.PLAIN
-        if self.health.failing:
-            return "failing", Tone.BAD
-        if self.setup:
-            return "not set up", Tone.WARNING
-        if self.health.slowed:
-            return "slowed down", Tone.WARNING
+        problems = (
+            (self.health.failing, "failing", Tone.BAD),
+            (self.failed_test, "test failed", Tone.BAD),
+            (self.setup, "not set up", Tone.WARNING),
+            (self.health.slowed, "slowed down", Tone.WARNING),
+        )
+        for applies, words, tone in problems:
+            if applies:
+                return words, tone
         if self.proof is None:
             return "not tried yet", Tone.PLAIN
         return ("changed since", Tone.PLAIN) if self.is_changed else ("healthy", Tone.GOOD)

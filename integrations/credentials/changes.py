@@ -1,7 +1,7 @@
 """Create, replace and delete integrations (decisions 7). Writes in a project run one at a time."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -102,10 +102,17 @@ def integration_delete(*, group_id: str, integration_type: str, actor: Actor, no
         change.row.delete()
 
 
-def integrations_tested(*, group_id: str, types: Collection[str], now: datetime) -> None:
-    """Remember that services accepted a test message. Later changes of their credentials forget it."""
-    rows = Integration.objects.filter(group_id=group_id, type__in=types, updated__lte=now)
-    rows.update(tested=now)
+def integrations_tested(*, group_id: str, errors: Mapping[str, str | None], now: datetime) -> None:
+    """Remember whether services accepted a test message. Later changes of their credentials forget it.
+
+    `errors`: by the type of the service, why it did not accept the message; None if it did.
+    """
+    for integration_type, error in errors.items():
+        rows = Integration.objects.filter(group_id=group_id, type=integration_type, updated__lte=now)
+        if error is None:
+            rows.update(tested=now, test_failed=None, test_error=None)
+        else:
+            rows.update(test_failed=now, test_error=error)
 
 
 def integrations_purge(*, group_id: str, limit: int) -> int:
@@ -124,5 +131,6 @@ def _write(integration: Integration, values: Values, now: datetime) -> None:
     kind = INTEGRATION_TYPES[integration.type]
     integration.fields = kind.shown(values)
     integration.secrets = encrypt(json.dumps(kind.secrets(values)), owner=integration.id)
-    integration.updated, integration.tested = now, None
+    integration.updated = now
+    integration.tested = integration.test_failed = integration.test_error = None
     integration.save()

@@ -25,6 +25,10 @@ class Integration(models.Model):
     tested = models.DateTimeField(
         null=True, help_text="When the service last accepted a test message with these credentials."
     )
+    test_failed = models.DateTimeField(
+        null=True, help_text="When the last test message with these credentials was not accepted."
+    )
+    test_error = models.TextField(null=True, help_text="Why it was not accepted.")
 
     class Meta:
         constraints = [

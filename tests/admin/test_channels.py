@@ -166,12 +166,35 @@ def test_a_refused_test_says_why(console: Client, project: Project, http_receive
     assert "The test message was not accepted." in page
     assert "test failed" in page
     assert "404" in page
-    assert cards(console)["Webhook"].state[0] == "not tried yet"
+    assert cards(console)["Webhook"].state[0] == "test failed"
+    assert "404" in console.get(PAGE).content.decode()
+    http_receiver.answer(200)
+    post(console, PAGE, group=project.id, channel="WEBHOOK")
+    assert cards(console)["Webhook"].state[0] == "healthy"
+
+
+def test_a_failed_test_does_not_count_after_the_credentials_changed_or_a_message_was_accepted(
+    console: Client, project: Project
+) -> None:
+    stored = make_integration(project, "CHAT_SERVICE")
+
+    def fail() -> None:
+        integrations_tested(group_id=project.id, errors={"CHAT_SERVICE": "refused"}, now=clock.now())
+        assert cards(console)["Slack"].state[0] == "test failed"
+
+    fail()
+    url = action_url(stored, "change")
+    form = typed_in(console.get(url).content.decode())
+    assert post(console, url, **form | {"channelName": ["night"]}).status_code == 302
+    assert cards(console)["Slack"].state[0] == "not tried yet"
+    fail()
+    make_destination(project, channel="CHAT_SERVICE", failures=0, failing_since=None, answered=clock.now())
+    assert cards(console)["Slack"].state[0] == "healthy"
 
 
 def test_changed_credentials_need_a_new_test(console: Client, project: Project) -> None:
     stored = make_integration(project, "CHAT_SERVICE")
-    integrations_tested(group_id=project.id, types=["CHAT_SERVICE"], now=clock.now())
+    integrations_tested(group_id=project.id, errors={"CHAT_SERVICE": None}, now=clock.now())
     assert cards(console)["Slack"].state[0] == "healthy"
     url = action_url(stored, "change")
     form = typed_in(console.get(url).content.decode())
