@@ -44,6 +44,7 @@ class AlertingConfig(AppConfig):
         from alerting.overview.host_mutes import muted_times_of_hosts  # noqa: PLC0415
         from alerting.overview.panels import (  # noqa: PLC0415
             MUTE_HOSTS,
+            MUTE_SETS,
             alerting_widgets,
             alerts_of_host,
             alerts_of_set,
@@ -58,6 +59,7 @@ class AlertingConfig(AppConfig):
         self.host_panels = [alerts_of_host]
         self.set_panels = [alerts_of_set]
         self.host_links = [MUTE_HOSTS]
+        self.set_links = [MUTE_SETS]
         self.project_notices = [project_notices]
         self.checklists = [setup_checklist]
         self.workers_seen = workers_seen

@@ -1,8 +1,9 @@
 """Alerting on the start page of the console, and on the list and the pages of hosts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from django.conf import settings
 from django.db.models import Model, Q
@@ -29,6 +30,7 @@ from alerting.incidents.store import Age, active_first_rows, alerts_matching
 from alerting.incidents.tabs import AlertTab
 from alerting.incidents.targets import targets_of
 from alerting.overview.store import AgeCount, active_alerts, notifications_failing, windows_ahead
+from alerting.windows.input import WindowPreset
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.presentation import STATE_LOOKS
 from alerting.windows.rules import WindowState, category_list
@@ -352,8 +354,8 @@ def _alert_of_set(
     return [what, severity, Cell(target_words(alert.facts), page_url(target) if target else ""), state, age]
 
 
-def _window_of(hosts: Sequence[Host]) -> str:
-    """The form of a maintenance window for these hosts."""
+def _window_of(hosts: Sequence[Host], **inputs: str) -> str:
+    """The form of a maintenance window for these hosts, for an hour. `inputs`: other inputs of the form."""
     if len({host.group_id for host in hosts}) > 1:
         raise ValueError("Select hosts of one project: a maintenance window belongs to one project.")
     names = sorted(str(host) for host in hosts)
@@ -364,7 +366,11 @@ def _window_of(hosts: Sequence[Host]) -> str:
         group=hosts[0].group_id,
         alertTypeNames=Category.HOST.value,
         hosts="\n".join(names),
+        preset=WindowPreset.HOUR.value,
+        **inputs,
     )
 
 
-MUTE_HOSTS = LinkOfRows(name="mute", label="Mute", access=WRITE, url_of=_window_of)
+_MUTE: Final[Mapping[str, Any]] = {"name": "mute", "label": "Mute", "icon": "build_circle", "access": WRITE}
+MUTE_HOSTS = LinkOfRows(**_MUTE, url_of=_window_of)
+MUTE_SETS = LinkOfRows(**_MUTE, url_of=partial(_window_of, sets="on"))

@@ -239,7 +239,17 @@ class NewWindowForm(WindowFields, InProjectForm):
         ("", ["description"]),
     ]
     from_address = frozenset(
-        {"group", "startDate", "endDate", "timeZone", "alertTypeNames", "hosts", "description", "preset"}
+        {
+            "group",
+            "startDate",
+            "endDate",
+            "timeZone",
+            "alertTypeNames",
+            "hosts",
+            "sets",
+            "description",
+            "preset",
+        }
     )
     sets = forms.BooleanField(
         label="Also mute alerts of their replica sets",

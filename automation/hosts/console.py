@@ -405,6 +405,12 @@ class HostAdmin(HostColumns, ChartPages):
         context = host_context(row, operator_of(request).visible_scope(), now=clock.now())
         return {**super().page_context(request, row), **context}
 
+    def row_actions(self, request: HttpRequest, row: Any) -> list[Context]:
+        """Adds the links of other apps."""
+        operator, scope = operator_of(request), self.scope_of(row)
+        links = [button for link in host_links() for button in link.buttons(operator, [row], scope)]
+        return [*links, *super().row_actions(request, row)]
+
     def charted_hosts(self, row: Any) -> Sequence[Host]:
         """The host itself."""
         return [row]

@@ -36,7 +36,7 @@ from opsapi.console.display import Context, badge, link, project, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.heartbeats import HeartbeatBar
 from opsapi.console.model_admin import ConsoleInline
-from opsapi.console.widgets import Tone, set_panels
+from opsapi.console.widgets import Tone, set_links, set_panels
 
 _RECENT = timedelta(minutes=15)
 _LAGS = (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, Metric.PG_REPLICATION_LAG_TIME)
@@ -130,11 +130,18 @@ class WithMembers(ChartPages):
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         """Adds the state, the members, and the panels of other apps."""
-        now, scope = clock.now(), operator_of(request).visible_scope()
-        hosts = list(self.charted_hosts(row))
+        operator, now = operator_of(request), clock.now()
+        scope, hosts = operator.visible_scope(), list(self.charted_hosts(row))
         words, tone = self.state_of(row, now)
+        context = super().page_context(request, row)
+        # Without all hosts, a form would be about a part of the row.
+        linked = [] if len(hosts) > MOST_HOSTS else hosts
+        links = [
+            button for link in set_links() for button in link.buttons(operator, linked, self.scope_of(row))
+        ]
         return {
-            **super().page_context(request, row),
+            **context,
+            "row_actions": [*links, *context["row_actions"]],
             "state": words,
             "tone": tone,
             "members": member_cards(hosts[:MOST_HOSTS], now),

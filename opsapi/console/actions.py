@@ -142,7 +142,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkOfRows:
-    """An entry among the actions of a list that leads from the selected rows to a form.
+    """A link from rows to a form: an entry among the actions of a list, or a button of the page of a row.
 
     `access`: of the form. `url_of`: the URL of the form for these rows; raises ValueError with the reason if
     the rows cannot have it.
@@ -150,8 +150,17 @@ class LinkOfRows:
 
     name: str
     label: str
+    icon: str
     access: Access
     url_of: Callable[[Sequence[Any]], str]
+
+    def buttons(self, operator: Operator, rows: Sequence[Any], scope: Scope) -> list[dict[str, Any]]:
+        """The button of the page of a row in the scope; none if the operator or the rows cannot have it."""
+        try:
+            operator.authorise_at(self.access.roles, scope)
+            return [{"name": self.name, "action": self, "url": self.url_of(rows)}] if rows else []
+        except (ApiError, ValueError):
+            return []
 
 
 def operator_of(request: HttpRequest) -> Operator:

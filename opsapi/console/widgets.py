@@ -332,5 +332,10 @@ def set_panels() -> list[ContributeSetPanel]:
 
 
 def host_links() -> list[LinkOfRows]:
-    """Return the `host_links` of every app's AppConfig, for the list of hosts."""
+    """Return the `host_links` of every app's AppConfig, for the list of hosts and the page of a host."""
     return [link for app_links in contributions("host_links") for link in app_links]
+
+
+def set_links() -> list[LinkOfRows]:
+    """Return the `set_links` of every app's AppConfig, for the page of a row that consists of hosts."""
+    return [link for app_links in contributions("set_links") for link in app_links]

@@ -68,7 +68,7 @@ def test_selected_hosts_are_muted_every_week_after_a_preview(console: Page, proj
     row.get_by_role("checkbox").check()
     console.locator("select[name=action]").select_option("mute")
     console.get_by_role("button", name="Run").click()
-    expect(console.get_by_label("Hosts")).to_have_value("db1.example.com:27017")
+    expect(console.get_by_label("Hosts", exact=True)).to_have_value("db1.example.com:27017")
     expect(console.get_by_label("Sunday")).to_be_hidden()
     console.get_by_label("Repeat").select_option("Every week")
     console.get_by_label("Sunday").check()
