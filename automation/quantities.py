@@ -12,6 +12,8 @@ _WRITTEN_OUT = 1e15
 _SMALLEST = 0.001
 _WHOLE_FROM = 1_000
 """From this number on, a measured value has no decimals."""
+_ALL, _NEARLY_ALL = 100, 99.9
+"""Percentages: rounding does not turn less than all into all."""
 _MINUTE, _WRITTEN_TIME = 60, 1e12
 """Between these limits in seconds, a measured time has one or two units."""
 _SHORT_FROM, _SHORT_TO = 0.01, 10_000
@@ -63,7 +65,9 @@ def quantity_of(metric: Metric, value: float) -> str:
     """A stored value of a metric as it reads best, without needless digits: `8.2 GB`, `6 min 41 s`."""
     units = best_unit(metric, value)
     number = convert(value, base_unit(metric), units)
-    return _length(number, units) or quantity(_rounded(number), units)
+    is_below_all = units is Unit.PERCENT and number < _ALL
+    rounded = min(_rounded(number), _NEARLY_ALL) if is_below_all else _rounded(number)
+    return _length(number, units) or quantity(rounded, units)
 
 
 def measured_quantity(number: float, units: Unit) -> str:

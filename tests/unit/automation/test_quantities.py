@@ -43,7 +43,10 @@ def test_raw_numbers_have_no_units() -> None:
     [
         (Metric.CONNECTIONS, 1650, "1,650"),
         (Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 82.5, "82.5 %"),
+        (Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 99.96, "99.9 %"),
+        (Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 100, "100 %"),
         (Metric.SYSTEM_CPU_USER, 0.25, "0.25 %"),
+        (Metric.SYSTEM_CPU_USER, 799.96, "800 %"),
         (Metric.MEMORY_RESIDENT, 0, "0 B"),
         (Metric.MEMORY_RESIDENT, 1023, "1,023 B"),
         (Metric.MEMORY_RESIDENT, 1024, "1 KB"),
