@@ -90,7 +90,7 @@ def read_caller(*, public_key: str, address: str | None, group_id: str | None, n
     row = first_row(_STATEMENT, parameters)
     grants = tuple(Grant(Role(role), org_id, project_id) for role, org_id, project_id in row[3])
     group = Group(*row[8:11]) if row[8] else None
-    hostnames = frozenset(name.lower() for name in row[12] or ())
+    hostnames = frozenset(row[12] or ())
     own_list, global_list = _standing(*row[4:6]), _standing(*row[6:8])
     return CallerRecord(row[0], row[1], row[2], grants, own_list, global_list, group, row[11], hostnames)
 

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from accesslist.access_lists.changes import access_list_entries_create
 from accesslist.access_lists.resource import AccessListEntryDocument
-from accesslist.access_lists.rules import AccessList, ListWriter
+from accesslist.access_lists.rules import AccessList, ListWriter, refuse_keys_beyond
 from accesslist.access_lists.store import entries_of
 from accesslist.changes import RecordedAct, acting
 from accesslist.digest import rules as digest
@@ -28,8 +28,8 @@ from accesslist.roles.changes import (
     grants_replace,
     keys_revoke,
 )
-from accesslist.roles.rules import AskedRole, RoleRequest
-from accesslist.roles.store import wire_roles
+from accesslist.roles.rules import AskedRole, RoleRequest, refuse_roles_not_held
+from accesslist.roles.store import held_by, orgs_of_groups, wire_roles
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
@@ -127,7 +127,8 @@ def api_key_update(
 
     Raises:
         ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER, and the errors of
-            `api_key_issue` for added roles.
+            `api_key_issue` for added roles. USER_UNAUTHORIZED and ROLE_NOT_HELD are also for other
+            `hostnames`.
     """
     with acting(actor, now, ends=[key_id]):
         key = api_key_lock(key_id, here)
@@ -136,11 +137,12 @@ def api_key_update(
             _replace_roles(key, RoleRequest(asked, here, by), actor, now)
         for column, value in changes.items():
             setattr(key, column, value)
-        key.hostnames = key.hostnames or None
+        key.hostnames = _machine(key.hostnames)
+        if key.hostnames != old["hostnames"]:
+            _refuse_to_move(key, before, by)
+            keys_revoke(ids=[key.id], actor=actor)
         key.save(update_fields=list(changes))
         _refuse_machine_with_other_roles(key)
-        if key.hostnames != old["hostnames"]:
-            keys_revoke(ids=[key.id], actor=actor)
         described = diff(DiffType.AUTH, key.id, old=old, new=_described(key))
         after = grants_of(key)
         key_changes_record(key, before=before, after=after, described=described, actor=actor, now=now)
@@ -207,6 +209,17 @@ def _replace_roles(key: ApiKey, roles: RoleRequest, actor: Actor, now: datetime)
     grants_replace(holder=key, current=current, wanted=wanted, actor=actor, now=now)
 
 
+def _machine(hostnames: Iterable[str] | None) -> list[str] | None:
+    """The names of a machine as they are stored; None for each machine."""
+    return list(dict.fromkeys(name.lower() for name in hostnames or ())) or None
+
+
+def _refuse_to_move(key: ApiKey, held: Sequence[Grant], by: Sequence[Grant]) -> None:
+    """Refuse callers who could not create this key: with other names, it acts in all its projects."""
+    refuse_keys_beyond(held_by(key), by=by)
+    refuse_roles_not_held(held, by=by, orgs_of_groups=orgs_of_groups(held))
+
+
 def _refuse_machine_with_other_roles(key: ApiKey) -> None:
     """Every other role reads or writes more than a machine."""
     if key.hostnames and any(grant.role is not Role.GROUP_AGENT for grant in grants_of(key)):
@@ -228,7 +241,7 @@ def _insert(values: Mapping[str, Any], private_key: str, now: datetime) -> ApiKe
             public_key=public_key,
             defaults={
                 **values,
-                "hostnames": values.get("hostnames") or None,
+                "hostnames": _machine(values.get("hostnames")),
                 "id": key_id,
                 "ha1": encrypt(digest.ha1(public_key, digest.REALM, private_key), owner=key_id),
                 "private_last4": private_key[-4:],

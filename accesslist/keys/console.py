@@ -44,7 +44,7 @@ from opsapi.console.display import ago
 from opsapi.console.earlier import EVENT, RevertingForm
 from opsapi.console.forms import HostnamesField, line_field
 from opsapi.redaction import MASK
-from opsapi.roles import INSTALLATION, Grant, Scope
+from opsapi.roles import INSTALLATION, Grant, Role, Scope
 
 _LONGEST_DESC = 250
 _NOT_MANAGEABLE = "You can only change keys that have a role in a project or organization you administer."
@@ -55,8 +55,10 @@ def _machine_field() -> HostnamesField:
         MOST_HOSTNAMES,
         required=False,
         label="Machine",
-        help_text="Only for keys whose only role is Agent: the host name of the agent's machine, and its "
-        "aliases, separated by commas. With the key, agents then act for no other machine.",
+        help_text="Only for keys whose only role is Agent: the name of the agent, and each host name and "
+        "alias of its machine, separated by commas. With the key, agents then get the automation "
+        "configuration of no other machine, and of the connection strings of the project only those whose "
+        "servers are all on this machine.",
     )
 
 
@@ -86,17 +88,31 @@ class ApiKeyForm(RolesForm):
 
 
 class DescriptionForm(RevertingForm):
-    """Change the description and the machine."""
+    """Change the description."""
 
     from_address = frozenset({EVENT})
     kinds_in_events = frozenset({DiffType.AUTH})
+    fields_in_events = frozenset({"desc"})
 
     desc = line_field(_LONGEST_DESC, label="Description")
+
+    def stored(self) -> Mapping[str, Any]:
+        """The stored description."""
+        return {"desc": self.row.desc} if self.row else {}
+
+
+class MachineForm(RevertingForm):
+    """Change the machine of an agent's key."""
+
+    from_address = frozenset({EVENT})
+    kinds_in_events = frozenset({DiffType.AUTH})
+    fields_in_events = frozenset({"hostnames"})
+
     hostnames = _machine_field()
 
     def stored(self) -> Mapping[str, Any]:
-        """The stored values."""
-        return {"desc": self.row.desc, "hostnames": self.row.hostnames} if self.row else {}
+        """The stored names."""
+        return {"hostnames": self.row.hostnames} if self.row else {}
 
 
 class KeyRolesForm(HeldRolesForm):
@@ -157,8 +173,9 @@ def _create(call: ActionCall) -> ActionOutcome:
 
 
 def _describe(call: ActionCall) -> None:
-    here, *_ = require_manageable_scopes(held_by(call.row), by=call.operator.grants)
-    api_key_update(key_id=call.row.id, here=here, changes=call.values, actor=call.actor, now=call.now)
+    by = call.operator.grants
+    here, *_ = require_manageable_scopes(held_by(call.row), by=by)
+    api_key_update(key_id=call.row.id, here=here, changes=call.values, by=by, actor=call.actor, now=call.now)
 
 
 def _change_roles(call: ActionCall) -> None:
@@ -213,12 +230,21 @@ class ApiKeyAdmin(WithRoles):
     )
     actions_of_row: ClassVar[Mapping[str, Action]] = {
         "describe": KeyAction(
-            label="Change description and machine",
+            label="Change description",
             done="Changed",
             icon="edit",
             run=_describe,
             access=KEY_WRITERS,
             form=DescriptionForm,
+        ),
+        "machine": KeyAction(
+            label="Change machine",
+            done="Changed",
+            icon="dns",
+            run=_describe,
+            access=KEY_WRITERS,
+            form=MachineForm,
+            offered=lambda key, _now: all(grant.role == Role.GROUP_AGENT.value for grant in key.grants.all()),
         ),
         "roles": KeyAction(
             label="Change roles",

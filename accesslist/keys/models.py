@@ -19,7 +19,7 @@ class ApiKey(models.Model):
     hostnames = ArrayField(
         models.CharField(max_length=LONGEST_NAME),
         null=True,
-        help_text="The names of the machine of an agent. The key is for no other machine.",
+        help_text="The names of the machine of an agent, in lower case. The key is for no other machine.",
     )
     revocations = models.PositiveIntegerField(default=0, db_default=0, editable=False)
 

@@ -1,6 +1,7 @@
 """API keys as the API shows and accepts them."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.db.models import Value
 from django.db.models.functions import Concat
@@ -20,6 +21,13 @@ MOST_ROLES = 1000
 """The maximum number of roles of a new key."""
 
 
+class MachineName(Hostname):
+    """A name of a machine, in lower case."""
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        return super().run_validation(data).lower()
+
+
 class ApiKeyDocument(Resource):
     """An API key; only the response that creates it contains the complete private key."""
 
@@ -33,14 +41,15 @@ class ApiKeyDocument(Resource):
     privateKey = ShownText(read_only=True, example=f"{MASK}1f0c")
     roles = serializers.ListField(child=RoleDocument())
     hostnames = ListOf(
-        Hostname(),
+        MachineName(),
         max_length=MOST_HOSTNAMES,
         unique=True,
         clearable=True,
         required=False,
-        help_text="The names of the machine of an agent: each `hostname` and `alias` of its processes. With "
-        "the key, agents act for no other machine. Only for keys whose only role is GROUP_AGENT. Without it, "
-        "the key is for each machine of its projects.",
+        help_text="The names of the machine of an agent: its own name, and each `hostname` and `alias` of "
+        "its processes. With the key, agents get the configuration, take turns and report progress for no "
+        "other machine. They can still report any host. Only for keys whose only role is GROUP_AGENT. "
+        "Without it, or if it is empty, the key is for each machine of its projects.",
         example=["db1.example.com"],
     )
     links = LinkDocument(many=True, read_only=True)

@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
             name="hostnames",
             field=ArrayField(
                 base_field=models.CharField(max_length=253),
-                help_text="The names of the machine of an agent. The key is for no other machine.",
+                help_text="The names of the machine of an agent, in lower case. The key is for no other machine.",
                 null=True,
                 size=None,
             ),

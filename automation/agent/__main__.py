@@ -98,7 +98,7 @@ class AgentProcess:
         self._stop = threading.Event()
         self._trial = trial
         self._updates: Updates | None = None
-        self._sender = Sender(client_of(settings), spool, self._prove)
+        self._sender = Sender(client_of(settings), spool, settings.hostname, self._prove)
         patience = max(SHORTEST_ASK, min(settings.interval / 2, LONGEST_ASK))
         self._leases = Leases(
             client_of(settings, patience),

@@ -103,6 +103,12 @@ def read_central(document: Mapping[str, Any]) -> CentralSettings:
     if fault := _label_fault(labels):
         labels = {}
         faults.append(f"{PREFIX}LABELS {fault}")
+    if withheld := document.get("withheld"):
+        faults.append(
+            f"{withheld!r:.10} connection strings are not for the API key of this agent, because their "
+            f"servers are not all on its machine: set {PREFIX}MONGODB or {PREFIX}POSTGRESQL here, or use a "
+            "key without `hostnames`"
+        )
     update = None
     try:
         update = read_offer(document.get("agentFile"))

@@ -32,7 +32,7 @@ from automation.agent.client import (
 from automation.agent.engine import CONNECT_SECONDS, CheckStep, connection_steps
 from automation.agent.postgresql import MISSING
 from automation.agent.program import running_program
-from automation.agent.sender import check_owner
+from automation.agent.sender import OTHER_MACHINE, check_owner
 from automation.agent.settings import FIELDS, PREFIX, Settings, SettingsError
 from automation.agent.update import why_not
 
@@ -177,9 +177,24 @@ def _answer_steps(settings: Settings) -> Iterator[CheckStep]:
         yield CheckStep(key, f"the platform rejects the key ({answer.code or answer.status}): {todo}")
     else:
         yield CheckStep(key)
-        yield CheckStep(f"platform: role in project {settings.group_id}", _role_fault(answer))
+        role_fault = _role_fault(answer)
+        yield CheckStep(f"platform: role in project {settings.group_id}", role_fault)
+        yield from () if role_fault else _machine_steps(settings)
     if answer.date is not None:
         yield _clock_step(answer.date)
+
+
+def _machine_steps(settings: Settings) -> Iterator[CheckStep]:
+    """Whether the key is for another machine. With this ETag, the platform sends and records nothing."""
+    try:
+        answer = client_of(settings).automation(settings.hostname, "*")
+    except (Unreachable, NoChallenge):
+        return  # A step before says whether the platform answers.
+    if answer.code == OTHER_MACHINE:
+        todo = f"add this name to `hostnames` of the key, or set {PREFIX}HOSTNAME"
+        yield CheckStep(
+            f"platform: key for machine {settings.hostname}", f"{answer.detail.rstrip('.')}: {todo}"
+        )
 
 
 def _role_fault(answer: PlatformAnswer) -> str:

@@ -39,6 +39,7 @@ _ADDED = frozenset({"engine", "problem"})
 _LABEL_FIELD = re.compile(r"labels(?:\.(\w+))?")
 # The first fields of a report: `bodies_of` writes them in this order.
 _HAS_TIME = re.compile(rb'\{"agentType":"[^"]*","hostname":"[^"]*","version":"[^"]*","observed":')
+_NAME = re.compile(rb'^(\{"agentType":"[^"]*","hostname":)"[^"]*"')
 _FIELD = re.compile(r"hosts\[(\d+)\](?:\.databases\[(\d+)\])?(?:\.measurements\[(\d+)\])?(?:\.(\w+))?")
 
 
@@ -129,6 +130,11 @@ def with_time(body: bytes, observed: float) -> bytes:
 def with_waiting(body: bytes, waiting: int) -> bytes:
     """The report with the number of newer reports that are sent after it."""
     return _with_field(body, WAITING, waiting)
+
+
+def with_hostname(body: bytes, hostname: str) -> bytes:
+    """The report of a monitoring agent under this name of the agent."""
+    return _NAME.sub(lambda match: match[1] + json.dumps(hostname).encode(), body, count=1)
 
 
 def _with_field(body: bytes, name: str, value: object) -> bytes:

@@ -28,6 +28,7 @@ from automation.agent.files import UNFINISHED, write_whole
 from automation.agent.report import (
     OBSERVED,
     WAITING,
+    with_hostname,
     with_time,
     with_waiting,
     without,
@@ -237,6 +238,8 @@ _DONE_BEFORE = "IDEMPOTENCY_KEY_REUSED"
 """The platform has accepted the report, and its answer was lost."""
 _SETTINGS = frozenset({401, 403, 404, 405})
 """The key, the project or the URL is wrong and may be corrected."""
+OTHER_MACHINE = "HOSTNAME_NOT_OF_KEY"
+"""The key is not for the name in the report."""
 _OTHER_PATH = "INVALID_AUTHORIZATION_URI"
 """A proxy in front of the platform rewrites paths. An operator can correct this, so reports wait."""
 
@@ -253,9 +256,12 @@ class Sender:
     report counts as sent.
     """
 
-    def __init__(self, client: Client, spool: Spool, on_sent: Callable[[], None] = lambda: None) -> None:
-        """`on_sent` is called after each report that the platform has accepted, from the thread."""
+    def __init__(
+        self, client: Client, spool: Spool, hostname: str, on_sent: Callable[[], None] = lambda: None
+    ) -> None:
+        """`hostname`: the name of the agent. The thread calls `on_sent` after each accepted report."""
         self._client, self._spool, self._on_sent = client, spool, on_sent
+        self._hostname = hostname
         self._wake, self._stop = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
         self._unknown: frozenset[str] = frozenset()
@@ -332,6 +338,9 @@ class Sender:
             self._done(waiting)
             self._on_sent()
             return None
+        if answer.code == OTHER_MACHINE and (renamed := with_hostname(body, self._hostname)) != body:
+            # Somebody has corrected the name of the agent. Reports from before do not wait for their end.
+            return self._replaced(waiting, renamed)
         is_setting = answer.status in _SETTINGS or answer.code == _OTHER_PATH
         if answer.status in _REFUSED and not is_setting:
             self._works()
@@ -369,9 +378,12 @@ class Sender:
             else:
                 log.error("the platform rejects part of report %s: %s", waiting.key, answer.detail)
         self._reductions[waiting.name] = reductions + 1
+        return self._replaced(waiting, reduced)
+
+    def _replaced(self, waiting: Waiting, body: bytes) -> float | None:
+        """Send another body next, after it is stored: a repeat after a restart needs the same body."""
         try:
-            # Store it before sending: a repeat after a restart needs the same body.
-            self._spool.replace(waiting, reduced)
+            self._spool.replace(waiting, body)
         except OSError as error:
             self._fails(f"the spool cannot be written: {error.strerror}")
             return 0.0

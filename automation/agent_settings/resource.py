@@ -107,6 +107,12 @@ class FullAgentSettingsDocument(Document):
 
     mongodb = ShownList(child=serializers.CharField(), example=[MONGODB_EXAMPLE])
     postgresql = ShownList(child=serializers.CharField(), example=[POSTGRESQL_EXAMPLE])
+    withheld = ShownNumber(
+        required=False,
+        help_text="The number of connection strings that the key does not get, because their servers are not "
+        "all on its machine (`hostnames` of the key). Absent if there are none.",
+        example=1,
+    )
     intervalSeconds = ShownNumber(required=False, example=30)
     labels = ShownMap(child=serializers.CharField(), required=False, example={"env": "production"})
     agentFile = AgentFileDocument(

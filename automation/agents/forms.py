@@ -124,8 +124,9 @@ class NewAgentForm(InProjectForm):
         MOST_HOSTNAMES,
         required=False,
         label="Machine of the key",
-        help_text="Optional: the host name of the agent's machine, and its aliases, separated by commas. "
-        "With the key, agents then act for no other machine. Recommended for automation.",
+        help_text="Optional, for agents with automation: the name of the agent, and each host name and alias "
+        "of its machine, separated by commas. With the key, agents then get the automation configuration of "
+        "no other machine, and of the connection strings of the project only those of this machine.",
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:

@@ -41,7 +41,7 @@ def require_machine(actor: Actor, hostname: str) -> None:
     Raises: ApiError: HOSTNAME_NOT_OF_KEY.
     """
     if actor.hostnames and machine_key(hostname) not in actor.hostnames:
-        raise _not_of_key(actor, hostname)
+        raise _not_of_key(actor, f"the machine {hostname}")
 
 
 def require_processes(actor: Actor, group_id: str, reported: Iterable[tuple[str, str]]) -> None:
@@ -55,9 +55,10 @@ def require_processes(actor: Actor, group_id: str, reported: Iterable[tuple[str,
     newest = revisions_of(group_id).values_list("id", flat=True).first() if named else None
     places = process_places(newest) if newest else {}
     for name, hostname in named.items():
-        machines = places[name].machines if name in places else {machine_key(hostname)}
-        if machines.isdisjoint(actor.hostnames):
-            raise _not_of_key(actor, name)
+        key = machine_key(hostname)
+        machines = places[name].machines if name in places else frozenset({key})
+        if key not in machines or machines.isdisjoint(actor.hostnames):
+            raise _not_of_key(actor, f"the process {name} on {hostname}")
 
 
 def _not_of_key(actor: Actor, what: str) -> ApiError:

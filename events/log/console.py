@@ -212,7 +212,7 @@ def _reverting(site: AdminSite, request: HttpRequest, event: Event, diff: Mappin
     row = (rows.filter(group_id=event.group_id) if pages.is_of_projects else rows).first()
     if row is None or _is_subject_deleted(model, diff):
         return Reverting(refusal="What was changed is deleted, or you cannot see it.")
-    action_name, action = _reverting_action(pages, diff["type"])
+    action_name, action = _reverting_action(pages, diff)
     if not action.is_allowed(operator_of(request), row, pages.scope_of(row)):
         return Reverting()
     url = action_url(pages.model, row.pk, action_name, **{EVENT: event.id}, **_subject_parameter(model, diff))
@@ -255,9 +255,10 @@ def _why_not(event: Event) -> str:
     return ""
 
 
-def _reverting_action(pages: Any, kind: str) -> tuple[str, Action]:
-    """The action whose form reverts changes of this type."""
+def _reverting_action(pages: Any, diff: Mapping[str, Any]) -> tuple[str, Action]:
+    """The action whose form reverts changes of this type and of any of these fields."""
     actions: Mapping[str, Action] = pages.actions_of_row
+    kind, changed = diff["type"], {param["param"] for param in diff["params"]}
     return next(
         (name, action)
         for name, action in actions.items()
@@ -265,6 +266,7 @@ def _reverting_action(pages: Any, kind: str) -> tuple[str, Action]:
         and issubclass(action.form, RevertingForm)
         and EVENT in action.form.from_address
         and (not action.form.kinds_in_events or kind in action.form.kinds_in_events)
+        and (not action.form.fields_in_events or changed & action.form.fields_in_events)
     )
 
 

@@ -250,7 +250,7 @@ class HostnamesField(forms.CharField):
             if (host := canonical_hostname(name)) is None:
                 raise ValidationError(f"“{name}” is not a host name (RFC 1123) or an IP address.")
             hosts.append(host)
-        return hosts
+        return list(dict.fromkeys(hosts))
 
 
 class OpenForm(forms.Form):

@@ -78,23 +78,40 @@ def test_a_description_is_changed(console: Client, operator: User, project: Proj
 
 def test_the_machine_of_an_agents_key_is_changed(console: Client, operator: User, project: Project) -> None:
     key = key_with(in_project(project, Role.GROUP_AGENT))
+    url = action_url(key, "machine")
     with leaves_events(operator, CHANGED, CHANGED):
-        confirm(console, action_url(key, "describe"), desc=key.desc, hostnames="db1.example.com., 10.0.0.1")
+        confirm(console, url, hostnames="DB1.example.com., db1.example.com, 10.0.0.1")
         key.refresh_from_db()
         assert key.hostnames == ["db1.example.com", "10.0.0.1"]
         assert "db1.example.com, 10.0.0.1" in console.get(page_of(key)).content.decode()
-        confirm(console, action_url(key, "describe"), desc=key.desc, hostnames="")
+        confirm(console, url, hostnames="")
     key.refresh_from_db()
     assert key.hostnames is None
 
 
-def test_a_key_with_another_role_gets_no_machine(console: Client, operator: User, project: Project) -> None:
-    key = key_with(in_project(project))
-    with leaves_events(operator):
-        answer = confirm(console, action_url(key, "describe"), desc="other", hostnames="db1")
-    assert "only role is GROUP_AGENT" in str(answer.context["form"].errors["hostnames"])
+def test_a_new_description_keeps_the_machine(console: Client, operator: User, project: Project) -> None:
+    key = key_with(in_project(project, Role.GROUP_AGENT))
+    ApiKey.objects.update(hostnames=["db1"])
+    with leaves_events(operator, CHANGED):
+        confirm(console, action_url(key, "describe"), desc="other")
     key.refresh_from_db()
-    assert (key.desc, key.hostnames) == ("test key", None)
+    assert (key.desc, key.hostnames) == ("other", ["db1"])
+
+
+def test_a_user_administrator_does_not_change_the_machine(project: Project) -> None:
+    key = key_with(in_project(project, Role.GROUP_AGENT))
+    ApiKey.objects.update(hostnames=["db1"])
+    user, browser = operator_with(Role.GROUP_USER_ADMIN, project=project)
+    with leaves_events(user, as_owner=False):
+        answer = confirm(browser, action_url(key, "machine"), hostnames="")
+    assert "GROUP_AGENT" in answer.content.decode()
+    key.refresh_from_db()
+    assert key.hostnames == ["db1"]
+
+
+def test_a_key_with_another_role_has_no_machine(console: Client, project: Project) -> None:
+    key = key_with(in_project(project))
+    assert action_url(key, "machine") not in console.get(page_of(key)).content.decode()
 
 
 def test_roles_are_revoked_and_granted(

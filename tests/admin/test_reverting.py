@@ -485,9 +485,9 @@ def test_the_description_of_a_key_is_reverted(console: Client, project: Project)
 
 def test_the_machine_of_a_key_is_reverted(console: Client, project: Project) -> None:
     key = ApiKey.objects.get(id=make_key(Grant(Role.GROUP_AGENT, group_id=project.id)).id)
-    url = action_url(key, "describe")
-    change(console, url, desc=key.desc, hostnames="db1, db2")
-    event = change(console, url, desc=key.desc, hostnames="db3")
+    url = action_url(key, "machine")
+    change(console, url, hostnames="db1, db2")
+    event = change(console, url, hostnames="db3")
     assert send(console, url, offered(event, url, console)).status_code == 302
     key.refresh_from_db()
     assert key.hostnames == ["db1", "db2"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from accesslist.models import ApiKey, Project
+from accesslist.models import ApiKey, Project, RoleGrant
 from automation.models import MemberObservation, PlanTurn, ProcessStatus
 from events.models import Event
 from opsapi.api.links import AGENTS
@@ -15,13 +15,14 @@ from tests.api.automation import path, published, publisher, refusal
 from tests.api.turns import ask, asked, give, machine, measured, replica_set, taken
 from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import KeyPair, make_key
+from tests.factories.accesslist import KeyPair, ProjectFactory, make_key
 
 __all__ = ["path", "publisher"]
 
 pytestmark = pytest.mark.django_db
 
 NAMES = ["DB1.example.com", "db1-alias"]
+STORED = ["db1.example.com", "db1-alias"]
 REFUSED = (403, "HOSTNAME_NOT_OF_KEY")
 
 
@@ -105,7 +106,8 @@ def test_a_process_of_another_machine_is_not_reported_under_its_own_host_name(
     own: ApiClient, project: Project, published_set: None
 ) -> None:
     other, new = process(2, machine(1)), {**process(2, machine(1)), "name": "not in the document"}
-    assert refusal(report(own, project, 1, processes=[other]))[:2] == REFUSED
+    for wrong in (other, process(1, machine(2))):
+        assert refusal(report(own, project, 1, processes=[wrong]))[:2] == REFUSED
     assert report(own, project, 1, processes=[new]).status_code == 202
 
 
@@ -151,6 +153,7 @@ def test_it_gets_only_the_connection_strings_of_its_machine(
     path = f"/groups/{project.id}/settings"
     answer = own.request("GET", path, base=AGENTS)
     assert (answer.json()["mongodb"], answer.json()["postgresql"]) == (OWN_STRINGS, OWN_URIS)
+    assert answer.json()["withheld"] == len([*OTHER_STRINGS, *OTHER_URIS])
     tag = answer.headers["ETag"]
     assert own.request("GET", path, base=AGENTS, HTTP_IF_NONE_MATCH=tag).status_code == 304
     # The same settings for more machines are another version.
@@ -158,11 +161,12 @@ def test_it_gets_only_the_connection_strings_of_its_machine(
     assert owner.patch(f"{keys_of(project)}/{key.id}", {"hostnames": []}).status_code == 200
     answer = own.request("GET", path, base=AGENTS, HTTP_IF_NONE_MATCH=tag)
     assert (answer.json()["mongodb"], answer.json()["postgresql"]) == (sent["mongodb"], sent["postgresql"])
+    assert "withheld" not in answer.json()
 
 
 def test_its_document_and_its_events_name_the_machine(owner: ApiClient, project: Project) -> None:
     key = created(owner, project).json()
-    assert key["hostnames"] == NAMES
+    assert key["hostnames"] == STORED
     at = f"{keys_of(project)}/{key['id']}"
     assert owner.patch(at, {"hostnames": ["db2.example.com."]}).json()["hostnames"] == ["db2.example.com"]
     assert owner.patch(at, {"desc": "moved"}).json()["hostnames"] == ["db2.example.com"]
@@ -177,7 +181,7 @@ def test_its_document_and_its_events_name_the_machine(owner: ApiClient, project:
         if param["param"] == "hostnames"
     ]
     assert diffs == [
-        ('["DB1.example.com","db1-alias"]', '["db2.example.com"]'),
+        ('["db1.example.com","db1-alias"]', '["db2.example.com"]'),
         ('["db2.example.com"]', None),
     ]
 
@@ -187,7 +191,7 @@ def test_its_document_and_its_events_name_the_machine(owner: ApiClient, project:
     [
         {"roles": ["GROUP_AGENT", "GROUP_READ_ONLY"]},
         {"hostnames": ["not a name"]},
-        {"hostnames": ["db1", "db1"]},
+        {"hostnames": ["db1", "DB1"]},
         {"hostnames": [f"db{number}" for number in range(21)]},
         {"hostnames": "db1"},
     ],
@@ -206,3 +210,40 @@ def test_a_key_of_a_machine_gets_no_other_role(owner: ApiClient, project: Projec
     assert refusal(owner.patch(at, wider)) == (400, "INVALID_ATTRIBUTE", ["hostnames"])
     assert [role["roleName"] for role in owner.get(at).json()["roles"]] == ["GROUP_AGENT"]
     assert owner.patch(at, {**wider, "hostnames": []}).status_code == 200
+
+
+def test_only_a_caller_who_could_create_the_key_changes_its_machine(
+    owner: ApiClient, own: ApiClient, project: Project
+) -> None:
+    """A key of two projects: a writer of one of them must not open it for machines of the other."""
+    key, other = ApiKey.objects.get(desc="agent of db1"), ProjectFactory.create(org=project.org)
+    RoleGrant.objects.create(api_key=key, role=Role.GROUP_AGENT.value, project=other)
+    at = f"{keys_of(other)}/{key.id}"
+    for role, refused in (
+        (Role.GROUP_USER_ADMIN, (403, "USER_UNAUTHORIZED")),
+        (Role.GROUP_OWNER, (403, "USER_UNAUTHORIZED")),
+    ):
+        writer = ApiClient(make_key(Grant(role, group_id=other.id)))
+        for hostnames in ([], ["db2.example.com"]):
+            assert refusal(writer.patch(at, {"hostnames": hostnames}))[:2] == refused
+        assert writer.patch(at, {"desc": "agent of db1"}).status_code == 200
+    key.grants.filter(project=other).delete()
+    user_admin = ApiClient(make_key(Grant(Role.GROUP_USER_ADMIN, group_id=project.id)))
+    wider = user_admin.patch(f"{keys_of(project)}/{key.id}", {"hostnames": []})
+    assert refusal(wider)[:2] == (403, "ROLE_NOT_HELD")
+    assert refusal(fetch(own, project, machine(2)))[:2] == REFUSED
+
+
+def test_nothing_is_written_for_the_former_machine_after_the_answer_to_a_change(
+    owner: ApiClient, project: Project
+) -> None:
+    key = ApiKey.objects.get(id=created(owner, project).json()["id"])
+    at = f"{keys_of(project)}/{key.id}"
+    for body, revocations in (
+        ({"desc": "other"}, 0),
+        ({"hostnames": ["db2"]}, 1),
+        ({"hostnames": ["DB2"]}, 1),
+    ):
+        assert owner.patch(at, body).status_code == 200
+        key.refresh_from_db()
+        assert key.revocations == revocations

@@ -70,12 +70,13 @@ def platform(
     ahead: float = 0,
     settings: Any = None,
     file: bytes | None = None,
+    automation: str = "",
     **said: Any,
 ) -> Iterator[tuple[str, list[bytes]]]:
     """A platform that answers reports so, its clock `ahead` seconds; its URL, and the bodies it was sent.
 
     `said` is in its answers next to the code. It gives these settings; None for an older platform. `file` is
-    the agent that it serves.
+    the agent that it serves. `automation` is the code of its answer to requests for a machine's part.
     """
     bodies: list[bytes] = []
 
@@ -93,6 +94,9 @@ def platform(
                 self.send_header("Content-Length", str(len(file)))
                 self.end_headers()
                 self.wfile.write(file)
+                return
+            if automation and "/automation?" in self.path:
+                self._answer(403, {"errorCode": automation, "detail": "Not for agent1"})
                 return
             found = (404, {"errorCode": "RESOURCE_NOT_FOUND"}) if settings is None else (200, settings)
             self._answer(*found)

@@ -172,6 +172,14 @@ def test_what_the_platform_refuses(status: int, code: str, step: str, todo: str,
     assert (works, step in line, todo in line) == (False, True, True)
 
 
+@pytest.mark.parametrize(("code", "works"), [("HOSTNAME_NOT_OF_KEY", False), ("USER_UNAUTHORIZED", True)])
+def test_a_key_for_another_machine(code: str, works: bool, settings: Settings) -> None:
+    with mongod() as port, platform(400, automation=code) as (url, _):
+        worked, lines = lines_of(replace(settings, url=url, mongodb=[f"mongodb://127.0.0.1:{port}"]))
+    assert worked is works
+    assert any("agent1" in line and "hostnames" in line for line in failed(lines)) is not works
+
+
 @pytest.mark.parametrize(("ahead", "fits"), [(0, True), (-290, True), (-310, False), (310, False)])
 def test_the_clock(ahead: float, fits: bool, settings: Settings) -> None:
     with mongod() as port, platform(400, ahead=ahead) as (url, _):

@@ -23,6 +23,7 @@ from tests.eventually import eventually
 from tests.receivers import HttpReceiver
 
 GROUP = "0123456789abcdef01234567"
+NAME = "db1.example.com"
 NOW = datetime(2026, 11, 21, 7, 26, 14, tzinfo=UTC)
 CHALLENGE = {
     "WWW-Authenticate": 'Digest realm="Ops Public API", domain="", nonce="n1", algorithm=MD5, qop="auth"'
@@ -107,7 +108,9 @@ def sender(platform: FakePlatform, spool: Spool, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sending, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(sending, "LONGEST_PAUSE", 0.02)
     url = platform.receiver.url("")
-    made = Sender(Client(url=url, group_id=GROUP, public_key="KEY", private_key="secret", timeout=20), spool)
+    made = Sender(
+        Client(url=url, group_id=GROUP, public_key="KEY", private_key="secret", timeout=20), spool, NAME
+    )
     yield made
     made.stop(60)
 
@@ -158,6 +161,17 @@ def test_what_may_be_put_right_waits_and_keeps_its_order(
     platform.say(*[(status, headers, {"detail": "no"})] * 4, (202, {}, {}))
     send(sender, spool, report(1), report(2))
     assert [body for _, body in platform.taken] == [report(1), report(2)]
+
+
+@pytest.mark.parametrize("named", [NAME, "db0"])
+def test_reports_under_a_former_name_of_the_agent_are_sent_under_its_name(
+    sender: Sender, spool: Spool, platform: FakePlatform, named: str
+) -> None:
+    refusal = {"errorCode": "HOSTNAME_NOT_OF_KEY", "detail": "The API key is not for the machine"}
+    platform.say(*[(403, {}, refusal)] * 2, (202, {}, {}))
+    body = b'{"agentType":"MONITORING","hostname":"%s","version":"1","hosts":[]}'
+    send(sender, spool, body % named.encode(), body % NAME.encode())
+    assert [report["hostname"] for report in platform.sent] == [NAME, NAME]
 
 
 def test_a_proxy_that_rewrites_paths_loses_no_report(
@@ -334,7 +348,7 @@ def test_reports_say_when_they_were_observed_and_how_many_newer_reports_wait(
     (timed,) = bodies_of([], hostname="agent1", version="1", labels={}, observed=NOW - timedelta(minutes=9))
     spool.put(timed)
     url = platform.receiver.url("")
-    sender = Sender(Client(url=url, group_id=GROUP, public_key="KEY", private_key="secret"), spool)
+    sender = Sender(Client(url=url, group_id=GROUP, public_key="KEY", private_key="secret"), spool, NAME)
     send(sender, spool)
     sender.stop(60)
     spool.close()
