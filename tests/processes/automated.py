@@ -37,7 +37,8 @@ class AutomatedMachine:
         self.port = free_port()
         self.downloads, self.data = directory / "downloads", directory / "data"
         self.versions = [version(name=name, builds=[_build(name, directory)]) for name in versions]
-        agent = scenario.agent
+        of_machine = {"desc": f"agent of {host}", "roles": ["GROUP_AGENT"], "hostnames": [host]}
+        agent = scenario.owner.with_key(scenario.owner.post(f"{scenario.path}/apiKeys", of_machine))
         self.agent = RunningAgent(
             directory,
             URL=scenario.site.platform.base_url,

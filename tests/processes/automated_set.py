@@ -15,7 +15,7 @@ from typing import Any
 
 import pymongo
 from bson import ObjectId
-from pymongo.errors import PyMongoError
+from pymongo.errors import DuplicateKeyError, PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
@@ -223,9 +223,9 @@ class AutomatedSet:
         return int((self.directory(name) / "mongod.lock").read_text())
 
     @contextmanager
-    def load(self) -> Iterator["MajorityLoad"]:
-        """Write to a majority all the time."""
-        writes = MajorityLoad()
+    def load(self, *, forgets_sessions: bool = False) -> Iterator["MajorityLoad"]:
+        """Write to a majority all the time. `forgets_sessions`: see `MajorityLoad`."""
+        writes = MajorityLoad(forgets_sessions=forgets_sessions)
         with self.client() as client:
             thread = threading.Thread(target=writes.run, args=(client,), daemon=True)
             thread.start()
@@ -294,7 +294,12 @@ class MajorityLoad:
     """Writes to a majority, each followed by a read of it from a majority.
 
     How many, which failed, and the longest write or read in seconds.
+
+    `forgets_sessions`: the new primary knows no session of the former primary, so a write that the driver
+    repeats after a step-down can be refused as a duplicate. It counts as written if it is read.
     """
+
+    forgets_sessions: bool = False
 
     count: int = 0
     failures: list[str] = field(default_factory=list)
@@ -325,6 +330,10 @@ class MajorityLoad:
         began = time.monotonic()
         try:
             return operation()
+        except DuplicateKeyError as error:
+            if not self.forgets_sessions:
+                self.failures.append(str(error))
+            return self.forgets_sessions
         except PyMongoError as error:
             self.failures.append(str(error))
             return None
