@@ -22,6 +22,8 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from pytest_django import Settings
 
+from tests.eventually import DEADLINE
+
 LOOPBACK = ip_network("127.0.0.0/8")
 
 # Threads of the mail server log each connection, also between two tests, when nothing captures the lines.
@@ -206,7 +208,9 @@ class MailReceiver:
     @contextlib.contextmanager
     def running(self, context: ssl.SSLContext | None = None) -> Iterator["MailReceiver"]:
         """Listen until the block ends; with a context it offers STARTTLS."""
-        controller = _AnyPortController(self, hostname="127.0.0.1", port=0, tls_context=context)
+        controller = _AnyPortController(
+            self, hostname="127.0.0.1", port=0, tls_context=context, ready_timeout=DEADLINE
+        )
         controller.start()
         self.port = controller.port
         try:

@@ -56,10 +56,10 @@ def test_a_service_that_nobody_tried_is_not_healthy(console: Client, project: Pr
     ("changes", "state"),
     [
         ({"last_error": "the receiver answered 503"}, "failing"),
-        ({"failures": 0, "failing_since": None, "pace_ms": 2000, "answered": clock.now()}, "slowed down"),
-        ({"failures": 0, "failing_since": None, "answered": clock.now() + HOUR}, "healthy"),
+        ({"failures": 0, "failing_since": None, "pace_ms": 2000, "answered": timedelta()}, "slowed down"),
+        ({"failures": 0, "failing_since": None, "answered": HOUR}, "healthy"),
         # Before its credentials were stored.
-        ({"failures": 0, "failing_since": None, "answered": clock.now() - HOUR}, "changed since"),
+        ({"failures": 0, "failing_since": None, "answered": -HOUR}, "changed since"),
         ({"failures": 0, "failing_since": None}, "not tried yet"),
     ],
 )
@@ -67,6 +67,8 @@ def test_the_destinations_of_a_service_are_its_state(
     console: Client, project: Project, changes: dict[str, Any], state: str
 ) -> None:
     make_integration(project, "WEBHOOK")
+    if "answered" in changes:
+        changes = {**changes, "answered": clock.now() + changes["answered"]}
     make_destination(project, **changes)
     assert cards(console)["Webhook"].state[0] == state
     if state == "failing":

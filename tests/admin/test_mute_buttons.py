@@ -52,7 +52,7 @@ def test_it_leads_to_a_window_for_the_hosts(
     assert ("sets" in form) is (model is not Host)
     assert post(console, url, **form).status_code == 302
     categories = [window.alert_types for window in MaintenanceWindow.objects.order_by("id")]
-    assert categories == [["HOST"]] if model is Host else [["HOST"], ["REPLICA_SET"]]
+    assert categories == ([["HOST"]] if model is Host else [["HOST"], ["REPLICA_SET"]])
 
 
 @each(("role", "may"), [(Role.GROUP_MONITORING_ADMIN, True), (Role.GROUP_READ_ONLY, False)])

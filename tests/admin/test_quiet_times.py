@@ -39,6 +39,12 @@ SUNDAYS: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may count the hosts of a window for longer."""
+    monkeypatch.setattr(week_page, "_SECONDS", 600.0)
+
+
+@pytest.fixture(autouse=True)
 def _wednesday() -> Any:
     with time_machine.travel(NOW, tick=False):
         yield

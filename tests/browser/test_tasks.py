@@ -169,7 +169,8 @@ def test_task_4_mute_three_hosts_every_sunday(hand: Hand, page: Page, project: P
     expect(page.get_by_text("Created: ")).to_contain_text("every week on Sunday, Europe/Berlin")
     window = MaintenanceWindow.objects.get()
     assert window.recurrence == {"rrule": "FREQ=WEEKLY;BYDAY=SU", "timeZone": "Europe/Berlin"}
-    assert (window.start.astimezone(BERLIN).hour, window.end.astimezone(BERLIN).hour) == (2, 4)
+    # On a Sunday in March there is no 02:00.
+    assert (window.start.astimezone(BERLIN).hour, window.end.astimezone(BERLIN).hour) in {(2, 4), (3, 4)}
     hand.has_done(Task(4, "mute three hosts on Sundays from 2 to 4", most=16, before="16 / 3"))
 
 

@@ -144,7 +144,7 @@ class AutomatedMachine:
 
     def client(self) -> Client:
         """A client of the server."""
-        return pymongo.MongoClient(HOST, self.port, directConnection=True, serverSelectionTimeoutMS=1000)
+        return pymongo.MongoClient(HOST, self.port, directConnection=True, serverSelectionTimeoutMS=5000)
 
     def ask(self, command: dict[str, Any]) -> dict[str, Any]:
         """The answer of the server; empty while it does not answer."""

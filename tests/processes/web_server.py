@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.eventually import eventually
 from tests.processes.platform import ROOT, children, free_port
 
-PATIENCE = 8.0
+PATIENCE = 30.0
 """Seconds. The server gives up on slow clients after ten: an answer before that has not waited for them."""
 _STOP_SECONDS = 60.0
 

@@ -33,6 +33,7 @@ from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.hostile.budget import LONG
 from tests.integration.alerting.pipeline import evaluate
+from tests.processes.platform import free_port
 from tests.receivers import LOOPBACK, HttpReceiver
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback")]
@@ -195,8 +196,7 @@ def test_what_a_failing_receiver_missed_comes_in_order_as_soon_as_it_is_back(
 
 @pytest.mark.slow
 def test_what_never_left_for_a_receiver_that_was_away_is_not_sent_when_it_is_back(project: Project) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
+    port = free_port()
     notify(project, f"http://127.0.0.1:{port}/hook")
     with working():
         be_down_while_away(project)

@@ -235,7 +235,7 @@ def test_only_after_the_dot_a_missing_reply_leaves_open_whether_the_mail_arrived
 def test_a_reply_without_end_counts_as_its_first_line_and_ends_the_conversation(
     stage: Stage, is_taken: bool, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(smtp, "SECONDS", {**smtp.SECONDS, stage: 0.2})
+    monkeypatch.setattr(smtp, "SECONDS", {**smtp.SECONDS, stage: 1.5})
     endless = b"".join(b"250-%d\r\n" % number for number in range(150))
     endless = endless.replace(b"250", b"220") if stage is Stage.GREETING else endless
     with ScriptedMailServer({stage: endless}).running() as server:
@@ -251,7 +251,7 @@ def test_a_reply_without_end_counts_as_its_first_line_and_ends_the_conversation(
 def test_an_acceptance_that_breaks_off_is_an_acceptance(
     reply: bytes, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(smtp, "SECONDS", {**smtp.SECONDS, Stage.END: 0.2})
+    monkeypatch.setattr(smtp, "SECONDS", {**smtp.SECONDS, Stage.END: 1.5})
     with ScriptedMailServer({Stage.END: reply}).running() as server:
         server.named_by(settings)
         send(CONFIG, make_message(), now=NOW)

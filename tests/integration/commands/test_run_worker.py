@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.eventually import eventually
+from tests.eventually import DEADLINE, eventually
 from tests.processes.platform import ROOT
 
 SECONDS = 0.3
@@ -29,13 +29,16 @@ def test_a_suspended_worker_continues_until_it_is_stopped() -> None:
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "opsapi.settings"}
     command = [sys.executable, "-c", _SCRIPT]
     with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE) as worker:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == b"waiting\n"
-        for _ in range(3):
-            _stop_until_after_its_wait(worker.pid)
-        assert worker.poll() is None
-        worker.terminate()
-        assert worker.wait() == 0
+        try:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == b"waiting\n"
+            for _ in range(3):
+                _stop_until_after_its_wait(worker.pid)
+            assert worker.poll() is None
+            worker.terminate()
+            assert worker.wait(DEADLINE) == 0
+        finally:
+            worker.kill()
 
 
 def _stop_until_after_its_wait(pid: int) -> None:

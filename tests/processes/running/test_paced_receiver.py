@@ -15,7 +15,7 @@ pytestmark = pytest.mark.processes
 
 HOSTS = 30
 BURST = 10
-REFILL = 10.0
+REFILL = 4.0
 """Messages a second."""
 
 

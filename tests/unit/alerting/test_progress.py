@@ -41,7 +41,7 @@ def test_the_place_of_a_loop_names_the_calls_it_is_in() -> None:
         begun.set()
         done.wait()
 
-    thread = threading.Thread(target=stay_here)
+    thread = threading.Thread(target=stay_here, daemon=True)
     thread.start()
     begun.wait()
     place = progress.place_of("evaluate")

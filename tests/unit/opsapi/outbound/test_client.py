@@ -69,7 +69,7 @@ def test_a_receiver_that_is_slow_with_its_status_line_times_out(
     http_receiver: HttpReceiver, start: bytes
 ) -> None:
     http_receiver.drip(start)
-    assert reason_of(http_receiver.url(), total_timeout=0.3) is not OutboundReason.TIMED_OUT
+    assert reason_of(http_receiver.url(), total_timeout=1.5) is not OutboundReason.TIMED_OUT
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_receiver_that_is_slow_after_its_status_line_has_answered(
     http_receiver: HttpReceiver, start: bytes, body: bytes
 ) -> None:
     http_receiver.drip(start)
-    response = post(http_receiver.url(), b"{}", {}, total_timeout=0.3)
+    response = post(http_receiver.url(), b"{}", {}, total_timeout=1.5)
     assert (response.status, response.body[:1]) == (200, body)
 
 
@@ -99,12 +99,12 @@ def test_an_unread_body_does_not_change_the_status(http_receiver: HttpReceiver, 
 
 def test_a_receiver_that_does_not_answer_times_out(unread_port: int, http_receiver: HttpReceiver) -> None:
     url = f"http://127.0.0.1:{unread_port}/"
-    assert reason_of(url, total_timeout=0.3) is OutboundReason.NO_ANSWER
+    assert reason_of(url, total_timeout=1.5) is OutboundReason.NO_ANSWER
 
 
 def test_a_receiver_that_reads_nothing_times_out(unread_port: int, http_receiver: HttpReceiver) -> None:
     url = f"http://127.0.0.1:{unread_port}/"
-    assert reason_of(url, b"x" * 30_000_000, total_timeout=0.3) is OutboundReason.NO_ANSWER
+    assert reason_of(url, b"x" * 30_000_000, total_timeout=1.5) is OutboundReason.NO_ANSWER
 
 
 def test_it_is_not_held_by_a_resolver_that_hangs(

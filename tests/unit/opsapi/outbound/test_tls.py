@@ -109,7 +109,7 @@ def test_it_is_not_held_by_a_receiver_that_drips_over_tls(context: ssl.SSLContex
     with HttpReceiver(context).running() as receiver:
         receiver.drip(b"")
         with pytest.raises(OutboundError) as caught:
-            post(receiver.url(host="hook.example"), b"{}", {}, total_timeout=1.0)
+            post(receiver.url(host="hook.example"), b"{}", {}, total_timeout=4.0)
         assert caught.value.reason is OutboundReason.NO_ANSWER
 
 

@@ -188,12 +188,16 @@ def test_a_turn_is_looked_after_while_the_configuration_is_checked(
     turn = _CountedTurn()
     checked = f'#!/bin/sh\nread line < {tmp_path / "pipe"}\necho "$line" >&2\nexit 1\n'
     os.mkfifo(tmp_path / "pipe")
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: turn.is_renewed.wait(LONGEST) and (tmp_path / "pipe").write_text("refused\n"))
-        with pytest.raises(MoveFailed, match="refused"):
-            mover(tmp_path, SeenProcess(RUNS, other.pid), turn, program=checked).carry_out(
-                Move(MoveKind.RESTART, "db_1")
-            )
+    reader = os.open(tmp_path / "pipe", os.O_RDWR)  # With it, nobody waits for the other end for ever.
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(lambda: turn.is_renewed.wait(LONGEST) and (tmp_path / "pipe").write_text("refused\n"))
+            with pytest.raises(MoveFailed, match="refused"):
+                mover(tmp_path, SeenProcess(RUNS, other.pid), turn, program=checked).carry_out(
+                    Move(MoveKind.RESTART, "db_1")
+                )
+    finally:
+        os.close(reader)
     assert turn.looks > MANY
     assert other.poll() is None
 
