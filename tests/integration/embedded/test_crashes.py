@@ -47,6 +47,21 @@ def test_a_stale_pid_file_naming_a_stranger_is_not_believed(
     assert stranger.poll() is None
 
 
+Held = tuple["subprocess.Popen[str]", int]
+
+
+@pytest.fixture
+def held(server: Server) -> Iterator[Held]:
+    """Another process, which holds the directory of the server, and the process of the server."""
+    command = [sys.executable, "-m", "tests.integration.embedded.holder", str(server.layout.data_dir)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout is not None
+            yield holder, int(holder.stdout.readline())
+        finally:
+            holder.kill()
+
+
 BROKEN = [b"", b"12", b"\xff\x00\xfe", b"\n", b"no number", b"-1\n", b"0\n", b"9" * 99]
 
 
@@ -92,8 +107,8 @@ def test_orphans_of_a_killed_server_are_ended_first(server: Server) -> None:
 
 
 @pytest.mark.parametrize("round_", range(3 if LONG else 1))
-def test_a_start_right_after_its_holder_was_killed_works(server: Server, round_: int) -> None:
-    holder, pid = _hold(server)
+def test_a_start_right_after_its_holder_was_killed_works(server: Server, held: Held, round_: int) -> None:
+    holder, pid = held
     run_sql(server.layout, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
     holder.kill()
 
@@ -107,8 +122,8 @@ def test_a_start_right_after_its_holder_was_killed_works(server: Server, round_:
     lock.release()
 
 
-def test_a_server_ends_when_its_holder_is_killed(server: Server) -> None:
-    holder, pid = _hold(server)
+def test_a_server_ends_when_its_holder_is_killed(server: Server, held: Held) -> None:
+    holder, pid = held
     holder.kill()
     holder.wait()
     eventually(lambda: not is_running(pid))
@@ -116,8 +131,8 @@ def test_a_server_ends_when_its_holder_is_killed(server: Server) -> None:
         connect(server.layout)
 
 
-def test_a_second_start_on_the_same_directory_is_refused(server: Server) -> None:
-    holder, pid = _hold(server)
+def test_a_second_start_on_the_same_directory_is_refused(server: Server, held: Held) -> None:
+    holder, pid = held
     with pytest.raises(StartError, match=rf"in use by a running platform, process {holder.pid}"):
         DirectoryLock(server.layout.data_dir).acquire()
     assert is_running(pid)
@@ -143,7 +158,7 @@ def test_a_server_that_panics_while_it_recovers_ends_and_recovers_when_the_cause
     obstacle.mkdir()
     for _ in range(2):
         server.start()
-        eventually(lambda: server.poll() is not None, 30.0, message="it ends")
+        eventually(lambda: server.poll() is not None, message="it ends")
     obstacle.rmdir()
     server.start()
     server.wait_ready()
@@ -169,15 +184,6 @@ def test_a_server_that_lives_on_after_a_panic_is_killed(
     server.start()
     server.wait_ready()
     assert ask(server.layout, "SELECT 1") == 1
-
-
-def _hold(server: Server) -> tuple["subprocess.Popen[str]", int]:
-    """Another process starts the server and holds its directory."""
-    command = [sys.executable, "-m", "tests.integration.embedded.holder", str(server.layout.data_dir)]
-    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert holder.stdout is not None
-    with holder.stdout:
-        return holder, int(holder.stdout.readline())
 
 
 def _kill(pid: int | None) -> None:
