@@ -44,7 +44,8 @@ _NO_ENDPOINT = "RESOURCE_NOT_FOUND"
 class CentralSettings:
     """Settings from the platform; None and empty values mean nothing. `faults` are about ignored values.
 
-    `update` is the file that agents replace their own file with.
+    `update` is the file that agents replace their own file with. `withheld`: the platform has connection
+    strings that the API key does not get.
     """
 
     version: str = ""
@@ -53,6 +54,7 @@ class CentralSettings:
     interval: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     update: Offer | None = None
+    withheld: bool = False
     faults: Sequence[str] = ()
 
     def values(self) -> dict[str, Any]:
@@ -62,6 +64,7 @@ class CentralSettings:
 
 
 NOTHING = CentralSettings()
+WITHHELD = "without connection strings of servers on other machines, because the key is for this machine"
 
 
 def merged(own: Settings, central: CentralSettings) -> Settings:
@@ -103,12 +106,6 @@ def read_central(document: Mapping[str, Any]) -> CentralSettings:
     if fault := _label_fault(labels):
         labels = {}
         faults.append(f"{PREFIX}LABELS {fault}")
-    if withheld := document.get("withheld"):
-        faults.append(
-            f"{withheld!r:.10} connection strings are not for the API key of this agent, because their "
-            f"servers are not all on its machine: set {PREFIX}MONGODB or {PREFIX}POSTGRESQL here, or use a "
-            "key without `hostnames`"
-        )
     update = None
     try:
         update = read_offer(document.get("agentFile"))
@@ -116,7 +113,13 @@ def read_central(document: Mapping[str, Any]) -> CentralSettings:
         faults.append(f"agentFile {error}")
     version = printable(document.get("version"), _LONGEST_VERSION) or ""
     return CentralSettings(
-        version, interval=interval, labels=labels, update=update, faults=tuple(faults), **strings
+        version,
+        interval=interval,
+        labels=labels,
+        update=update,
+        withheld=bool(document.get("withheld")),
+        faults=tuple(faults),
+        **strings,
     )
 
 
@@ -180,6 +183,8 @@ class CentralSource:
         self.current = read_central(answer.document)
         for fault in self.current.faults:
             log.error("settings of the platform: %s", fault)
+        if self.current.withheld:
+            log.info("settings of the platform: %s", WITHHELD)
         try:
             write_whole(self._path, json.dumps({"of": self._place, "settings": answer.document}).encode())
         except OSError as error:

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from automation.agent.backups import BackupMarkers
-from automation.agent.central import PATIENCE, PLATFORM, CentralSource, merged
+from automation.agent.central import PATIENCE, PLATFORM, WITHHELD, CentralSource, merged
 from automation.agent.client import (
     NoChallenge,
     PlatformAnswer,
@@ -90,6 +90,8 @@ def _central_steps(settings: Settings, central: CentralSource) -> Iterator[Check
         yield CheckStep(f"settings from {source}: {', '.join(variables)}")
     for fault in central.current.faults:
         yield CheckStep("settings of the platform", fault)
+    if central.current.withheld:
+        yield CheckStep(f"settings of the platform: {WITHHELD}")
     if offer := central.current.update:
         obstacle = why_not(settings, running_program(()))
         yield CheckStep(f"version {offer.version} of the platform: {obstacle or 'the agent can take it'}")

@@ -113,10 +113,6 @@ class TestMerging:
         machine = own(tmp_path, MONGODB="mongodb://own")
         assert merged(machine, read_central(document)) == machine
 
-    def test_strings_that_the_key_does_not_get_are_counted(self) -> None:
-        (fault,) = read_central({**SENT, "withheld": 2}).faults
-        assert fault.startswith("2 connection strings")
-
     @each(
         "changes",
         [

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from automation.agent.__main__ import main
+from automation.agent.central import WITHHELD
 from automation.agent.check import check
 from automation.agent.settings import Settings, SettingsError
 from tests.unit.automation.agent.stand_ins import mongod, platform
@@ -170,6 +171,15 @@ def test_what_the_platform_refuses(status: int, code: str, step: str, todo: str,
         works, lines = lines_of(replace(settings, url=url, mongodb=[f"mongodb://127.0.0.1:{port}"]))
     (line,) = failed(lines)
     assert (works, step in line, todo in line) == (False, True, True)
+
+
+@pytest.mark.parametrize("withheld", [0, 2])
+def test_strings_that_the_key_does_not_get_are_said_and_no_fault(withheld: int, settings: Settings) -> None:
+    given = {"version": "1", **({"withheld": withheld} if withheld else {})}
+    with mongod() as port, platform(400, settings=given) as (url, _):
+        works, lines = lines_of(replace(settings, url=url, mongodb=[f"mongodb://127.0.0.1:{port}"]))
+    assert works
+    assert any(WITHHELD in line for line in lines) is bool(withheld)
 
 
 @pytest.mark.parametrize(("code", "works"), [("HOSTNAME_NOT_OF_KEY", False), ("USER_UNAUTHORIZED", True)])
