@@ -65,8 +65,9 @@ def quantity_of(metric: Metric, value: float) -> str:
     """A stored value of a metric as it reads best, without needless digits: `8.2 GB`, `6 min 41 s`."""
     units = best_unit(metric, value)
     number = convert(value, base_unit(metric), units)
-    is_below_all = units is Unit.PERCENT and number < _ALL
-    rounded = min(_rounded(number), _NEARLY_ALL) if is_below_all else _rounded(number)
+    rounded = _rounded(number)
+    if units is Unit.PERCENT and number < _ALL <= rounded:
+        rounded = _NEARLY_ALL
     return _length(number, units) or quantity(rounded, units)
 
 

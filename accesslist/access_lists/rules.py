@@ -141,7 +141,7 @@ def read_asked_ranges(values: Iterable[str]) -> list[str]:
 
 
 def refuse_keys_beyond(held: Iterable[tuple[Grant, Scope]], *, by: Iterable[Grant]) -> None:
-    """Refuse callers who are not writers in every scope of the key: a list opens the key in all of them.
+    """Refuse callers who are not writers in every scope of the key, because a change affects all of them.
 
     `held`: the key's grants with their scopes. `by`: the caller's grants.
 

@@ -81,7 +81,7 @@ class CallerRecord:
     group: Group | None
     revocations: int | None
     hostnames: frozenset[str]
-    """As of an `Actor`."""
+    """See `Actor`."""
 
 
 def read_caller(*, public_key: str, address: str | None, group_id: str | None, now: datetime) -> CallerRecord:

@@ -137,9 +137,9 @@ def api_key_update(
             _replace_roles(key, RoleRequest(asked, here, by), actor, now)
         for column, value in changes.items():
             setattr(key, column, value)
-        key.hostnames = _machine(key.hostnames)
+        key.hostnames = _stored_names(key.hostnames)
         if key.hostnames != old["hostnames"]:
-            _refuse_to_move(key, before, by)
+            _refuse_other_machine(key, before, by)
             keys_revoke(ids=[key.id], actor=actor)
         key.save(update_fields=list(changes))
         _refuse_machine_with_other_roles(key)
@@ -209,21 +209,21 @@ def _replace_roles(key: ApiKey, roles: RoleRequest, actor: Actor, now: datetime)
     grants_replace(holder=key, current=current, wanted=wanted, actor=actor, now=now)
 
 
-def _machine(hostnames: Iterable[str] | None) -> list[str] | None:
+def _stored_names(hostnames: Iterable[str] | None) -> list[str] | None:
     """The names of a machine as they are stored; None for each machine."""
     return list(dict.fromkeys(name.lower() for name in hostnames or ())) or None
 
 
-def _refuse_to_move(key: ApiKey, held: Sequence[Grant], by: Sequence[Grant]) -> None:
-    """Refuse callers who could not create this key: with other names, it acts in all its projects."""
+def _refuse_other_machine(key: ApiKey, held: Sequence[Grant], by: Sequence[Grant]) -> None:
+    """Refuse callers who could not create this key, because its machine counts in all its projects."""
     refuse_keys_beyond(held_by(key), by=by)
     refuse_roles_not_held(held, by=by, orgs_of_groups=orgs_of_groups(held))
 
 
 def _refuse_machine_with_other_roles(key: ApiKey) -> None:
-    """Every other role reads or writes more than a machine."""
+    """Refuse names of a machine for a key that has another role than GROUP_AGENT."""
     if key.hostnames and any(grant.role is not Role.GROUP_AGENT for grant in grants_of(key)):
-        message = "is only for keys whose only role is GROUP_AGENT"
+        message = "must be empty unless GROUP_AGENT is the only role of the key"
         raise ApiError.of_field("hostnames", ErrorCode.INVALID_ATTRIBUTE, message)
 
 
@@ -241,7 +241,7 @@ def _insert(values: Mapping[str, Any], private_key: str, now: datetime) -> ApiKe
             public_key=public_key,
             defaults={
                 **values,
-                "hostnames": _machine(values.get("hostnames")),
+                "hostnames": _stored_names(values.get("hostnames")),
                 "id": key_id,
                 "ha1": encrypt(digest.ha1(public_key, digest.REALM, private_key), owner=key_id),
                 "private_last4": private_key[-4:],

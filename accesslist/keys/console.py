@@ -50,15 +50,15 @@ _LONGEST_DESC = 250
 _NOT_MANAGEABLE = "You can only change keys that have a role in a project or organization you administer."
 
 
-def _machine_field() -> HostnamesField:
+def machine_field() -> HostnamesField:
+    """The names of the machine of an agent's key."""
     return HostnamesField(
         MOST_HOSTNAMES,
         required=False,
         label="Machine",
-        help_text="Only for keys whose only role is Agent: the name of the agent, and each host name and "
-        "alias of its machine, separated by commas. With the key, agents then get the automation "
-        "configuration of no other machine, and of the connection strings of the project only those whose "
-        "servers are all on this machine.",
+        help_text="Optional, for keys whose only role is Agent. Restricts the key to one machine: enter the "
+        "name of the agent first, then each other host name and alias of the machine, separated by commas. "
+        "The agent then gets only the processes and connection strings of this machine.",
     )
 
 
@@ -68,7 +68,7 @@ class ApiKeyForm(RolesForm):
     fieldsets = (("", ("desc",)), *RolesForm.role_fieldsets, ("", ("hostnames",)))
 
     desc = line_field(_LONGEST_DESC, label="Description")
-    hostnames = _machine_field()
+    hostnames = machine_field()
 
     def clean(self) -> dict[str, Any]:
         """A key needs a role."""
@@ -108,7 +108,7 @@ class MachineForm(RevertingForm):
     kinds_in_events = frozenset({DiffType.AUTH})
     fields_in_events = frozenset({"hostnames"})
 
-    hostnames = _machine_field()
+    hostnames = machine_field()
 
     def stored(self) -> Mapping[str, Any]:
         """The stored names."""
@@ -172,7 +172,7 @@ def _create(call: ActionCall) -> ActionOutcome:
     return ActionOutcome(row=new_key.key, template=_SHOWN_ONCE, context=context)
 
 
-def _describe(call: ActionCall) -> None:
+def _change(call: ActionCall) -> None:
     by = call.operator.grants
     here, *_ = require_manageable_scopes(held_by(call.row), by=by)
     api_key_update(key_id=call.row.id, here=here, changes=call.values, by=by, actor=call.actor, now=call.now)
@@ -233,7 +233,7 @@ class ApiKeyAdmin(WithRoles):
             label="Change description",
             done="Changed",
             icon="edit",
-            run=_describe,
+            run=_change,
             access=KEY_WRITERS,
             form=DescriptionForm,
         ),
@@ -241,7 +241,7 @@ class ApiKeyAdmin(WithRoles):
             label="Change machine",
             done="Changed",
             icon="dns",
-            run=_describe,
+            run=_change,
             access=KEY_WRITERS,
             form=MachineForm,
             offered=lambda key, _now: all(grant.role == Role.GROUP_AGENT.value for grant in key.grants.all()),
@@ -325,7 +325,7 @@ class ApiKeyAdmin(WithRoles):
     @admin.display(description="machine")
     def machine(self, key: ApiKey) -> str:
         """The names of the machine that the key is for."""
-        return ", ".join(key.hostnames or ["any machine"])
+        return ", ".join(key.hostnames or ())
 
     def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Keys with a role in a scope that the operator can read."""

@@ -1,7 +1,6 @@
 """API keys as the API shows and accepts them."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from django.db.models import Value
 from django.db.models.functions import Concat
@@ -21,13 +20,6 @@ MOST_ROLES = 1000
 """The maximum number of roles of a new key."""
 
 
-class MachineName(Hostname):
-    """A name of a machine, in lower case."""
-
-    def run_validation(self, data: Any = serializers.empty) -> str:
-        return super().run_validation(data).lower()
-
-
 class ApiKeyDocument(Resource):
     """An API key; only the response that creates it contains the complete private key."""
 
@@ -41,15 +33,14 @@ class ApiKeyDocument(Resource):
     privateKey = ShownText(read_only=True, example=f"{MASK}1f0c")
     roles = serializers.ListField(child=RoleDocument())
     hostnames = ListOf(
-        MachineName(),
+        Hostname(),
         max_length=MOST_HOSTNAMES,
-        unique=True,
         clearable=True,
         required=False,
-        help_text="The names of the machine of an agent: its own name, and each `hostname` and `alias` of "
-        "its processes. With the key, agents get the configuration, take turns and report progress for no "
-        "other machine. They can still report any host. Only for keys whose only role is GROUP_AGENT. "
-        "Without it, or if it is empty, the key is for each machine of its projects.",
+        help_text="Restricts the key to one machine: the name of the agent, and each `hostname` and `alias` "
+        "of the machine in the automation configuration. Agents get only the processes and connection "
+        "strings of this machine, and take turns and report progress only for it. They can still report any "
+        "host. Requires GROUP_AGENT as the only role. Omitted or empty: no restriction.",
         example=["db1.example.com"],
     )
     links = LinkDocument(many=True, read_only=True)

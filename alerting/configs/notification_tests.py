@@ -167,7 +167,7 @@ def report_send(
 ) -> Outcome:
     """Send a report once, by the integration of a project, and return the outcome.
 
-    It has the limits of tests, and says as much about the integration as a test.
+    It has the limits of tests, and its result counts as a test of the integration.
 
     Raises:
         ApiError: RATE_LIMITED, as `alert_config_test`; GROUP_NOT_FOUND, if the project was deleted in the

@@ -109,12 +109,12 @@ class ChannelCard:
         return max((moment for moment in moments if moment), default=None)
 
     @property
-    def failed_test(self) -> str:
-        """Why it did not accept the last test; empty if it accepted anything since, or was not tested."""
+    def failed_test(self) -> tuple[datetime, str] | None:
+        """When and why it did not accept the last test; None if it accepted anything since."""
         stored = self.integration
         if stored is None or stored.test_failed is None or (self.proof and self.proof >= stored.test_failed):
-            return ""
-        return stored.test_error or ""
+            return None
+        return stored.test_failed, stored.test_error or ""
 
     @property
     def is_changed(self) -> bool:

@@ -155,17 +155,16 @@ def _why(card: ChannelCard) -> str:
     if health.failing:
         since = f" since {ago_words(health.failing_since, clock.now())}" if health.failing_since else ""
         return f"Failing{since}: {health.last_error}."
-    if card.failed_test and card.integration and card.integration.test_failed:
-        return f"The test failed {ago_words(card.integration.test_failed, clock.now())}: {card.failed_test}."
-    if card.setup or health.slowed:
-        return card.setup or "The service asked for fewer messages."
+    if card.failed_test:
+        failed, error = card.failed_test
+        return f"The test failed {ago_words(failed, clock.now())}: {error}."
     if tone is Tone.PLAIN:
         return (
             "Its credentials changed since it last accepted a message. Send a test."
             if card.is_changed
             else "Nobody knows whether it works. Send a test."
         )
-    return ""
+    return card.setup or ("The service asked for fewer messages." if health.slowed else "")
 
 
 def _destinations(card: ChannelCard) -> str:

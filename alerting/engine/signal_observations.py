@@ -377,7 +377,7 @@ def _hosts_after(group_id: str, after: str) -> list[Host]:
 
 
 def _of_hosts(hosts: Sequence[Host], targets: AbstractSet[Target]) -> list[Observation]:
-    # The measurements of a host that is down are from before. The newest report of it has none.
+    # A host that is down reports no measurements. The stored ones are older.
     up = [host.id for host in hosts if not host.down]
     newest = newest_measurements(up) if Target.HOST_METRIC in targets else {}
     states = []
@@ -391,7 +391,7 @@ def _of_hosts(hosts: Sequence[Host], targets: AbstractSet[Target]) -> list[Obser
 def observations_of_host(host: Host) -> tuple[list[Observation], datetime | None]:
     """The observations of a host, its replica set and plan now, and the time of its newest measurements.
 
-    The measurements of a host that is down are from before, so they are not observed now.
+    A host that is down reports no measurements. The stored ones are older, and not observed now.
     """
     newest = newest_measurements([host.id]).get(host.id)
     seen = of_host(host_state(host), _numbers(newest.samples if newest and not host.down else {}))

@@ -1,4 +1,4 @@
-"""What an alert is called in the console: the name or the condition of its rule."""
+"""The words for the rule of an alert: the name or the condition of its configuration."""
 
 from typing import Any
 

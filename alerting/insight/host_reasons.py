@@ -56,7 +56,7 @@ class Situation:
 
     `delay`: the shortest delay of the notifications. `observed`: what is known of the host or of its replica
     set for the event type of the configuration; None if the event type is about something else. `measured`:
-    the time of the newest measurements of the host, which are not observed now if the host `is_down`.
+    the time of the newest measurements of the host, which are not current if it `is_down`.
     `window`: the name of the maintenance window that mutes the alert. `mute_is_known`: whether the alert was
     compared with all windows.
     """

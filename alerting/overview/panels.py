@@ -1,9 +1,10 @@
 """Alerting on the start page of the console, and on the list and the pages of hosts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Model, Q
@@ -371,6 +372,5 @@ def _window_of(hosts: Sequence[Host], **inputs: str) -> str:
     )
 
 
-_MUTE: Final[Mapping[str, Any]] = {"name": "mute", "label": "Mute", "icon": "build_circle", "access": WRITE}
-MUTE_HOSTS = LinkOfRows(**_MUTE, url_of=_window_of)
-MUTE_SETS = LinkOfRows(**_MUTE, url_of=partial(_window_of, sets="on"))
+MUTE_HOSTS = LinkOfRows(name="mute", label="Mute", icon="build_circle", access=WRITE, url_of=_window_of)
+MUTE_SETS = replace(MUTE_HOSTS, url_of=partial(_window_of, sets="on"))

@@ -275,6 +275,8 @@ class NewWindowForm(WindowFields, InProjectForm):
     def _typed(self) -> dict[str, str]:
         """What was typed besides the time, as the URL of the page says it."""
         texts = {name: self[name].value() for name in ("group", "alertTypeNames", "hosts", "description")}
+        if self["sets"].value():
+            texts["sets"] = "on"
         return {
             name: ",".join(text) if isinstance(text, list) else text for name, text in texts.items() if text
         }

@@ -117,7 +117,7 @@ def read_central(document: Mapping[str, Any]) -> CentralSettings:
         interval=interval,
         labels=labels,
         update=update,
-        withheld=bool(document.get("withheld")),
+        withheld=bool(document.get("withheldCount")),
         faults=tuple(faults),
         **strings,
     )

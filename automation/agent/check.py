@@ -32,7 +32,7 @@ from automation.agent.client import (
 from automation.agent.engine import CONNECT_SECONDS, CheckStep, connection_steps
 from automation.agent.postgresql import MISSING
 from automation.agent.program import running_program
-from automation.agent.sender import OTHER_MACHINE, check_owner
+from automation.agent.sender import check_owner
 from automation.agent.settings import FIELDS, PREFIX, Settings, SettingsError
 from automation.agent.update import why_not
 
@@ -40,6 +40,7 @@ MOST_SKEW = timedelta(minutes=5)
 """Maximum clock difference between this machine and the platform."""
 
 _NO_REPORT = b"{}"
+_OTHER_MACHINE = "HOSTNAME_NOT_OF_KEY"
 _OTHERS_WRITE = 0o002
 
 
@@ -181,7 +182,8 @@ def _answer_steps(settings: Settings) -> Iterator[CheckStep]:
         yield CheckStep(key)
         role_fault = _role_fault(answer)
         yield CheckStep(f"platform: role in project {settings.group_id}", role_fault)
-        yield from () if role_fault else _machine_steps(settings)
+        if not role_fault:
+            yield from _machine_steps(settings)
     if answer.date is not None:
         yield _clock_step(answer.date)
 
@@ -192,11 +194,9 @@ def _machine_steps(settings: Settings) -> Iterator[CheckStep]:
         answer = client_of(settings).automation(settings.hostname, "*")
     except (Unreachable, NoChallenge):
         return  # A step before says whether the platform answers.
-    if answer.code == OTHER_MACHINE:
-        todo = f"add this name to `hostnames` of the key, or set {PREFIX}HOSTNAME"
-        yield CheckStep(
-            f"platform: key for machine {settings.hostname}", f"{answer.detail.rstrip('.')}: {todo}"
-        )
+    if answer.code == _OTHER_MACHINE:
+        todo = f"You can also set {PREFIX}HOSTNAME."
+        yield CheckStep(f"platform: key for machine {settings.hostname}", f"{answer.detail} {todo}")
 
 
 def _role_fault(answer: PlatformAnswer) -> str:

@@ -133,7 +133,7 @@ def with_waiting(body: bytes, waiting: int) -> bytes:
 
 
 def with_hostname(body: bytes, hostname: str) -> bytes:
-    """The report of a monitoring agent under this name of the agent."""
+    """The report with this name of the agent."""
     return _NAME.sub(lambda match: match[1] + json.dumps(hostname).encode(), body, count=1)
 
 

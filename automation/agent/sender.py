@@ -238,8 +238,6 @@ _DONE_BEFORE = "IDEMPOTENCY_KEY_REUSED"
 """The platform has accepted the report, and its answer was lost."""
 _SETTINGS = frozenset({401, 403, 404, 405})
 """The key, the project or the URL is wrong and may be corrected."""
-OTHER_MACHINE = "HOSTNAME_NOT_OF_KEY"
-"""The key is not for the name in the report."""
 _OTHER_PATH = "INVALID_AUTHORIZATION_URI"
 """A proxy in front of the platform rewrites paths. An operator can correct this, so reports wait."""
 
@@ -338,9 +336,6 @@ class Sender:
             self._done(waiting)
             self._on_sent()
             return None
-        if answer.code == OTHER_MACHINE and (renamed := with_hostname(body, self._hostname)) != body:
-            # Somebody has corrected the name of the agent. Reports from before do not wait for their end.
-            return self._replaced(waiting, renamed)
         is_setting = answer.status in _SETTINGS or answer.code == _OTHER_PATH
         if answer.status in _REFUSED and not is_setting:
             self._works()
@@ -352,7 +347,8 @@ class Sender:
         return answer.retry_after or 0.0
 
     def _with_times(self, waiting: Waiting, body: bytes) -> bytes:
-        """The report as it is sent now."""
+        """The report as it is sent now, under the current name of the agent."""
+        body = with_hostname(body, self._hostname)
         is_timed = OBSERVED not in self._unknown and waiting.name not in self._untimed
         body = with_time(body, self._spool.since(waiting)) if is_timed else without_time(body)
         return body if WAITING in self._unknown else with_waiting(body, self._spool.newer(waiting))
@@ -378,12 +374,9 @@ class Sender:
             else:
                 log.error("the platform rejects part of report %s: %s", waiting.key, answer.detail)
         self._reductions[waiting.name] = reductions + 1
-        return self._replaced(waiting, reduced)
-
-    def _replaced(self, waiting: Waiting, body: bytes) -> float | None:
-        """Send another body next, after it is stored: a repeat after a restart needs the same body."""
         try:
-            self._spool.replace(waiting, body)
+            # Store it before sending: a repeat after a restart needs the same body.
+            self._spool.replace(waiting, reduced)
         except OSError as error:
             self._fails(f"the spool cannot be written: {error.strerror}")
             return 0.0

@@ -107,10 +107,10 @@ class FullAgentSettingsDocument(Document):
 
     mongodb = ShownList(child=serializers.CharField(), example=[MONGODB_EXAMPLE])
     postgresql = ShownList(child=serializers.CharField(), example=[POSTGRESQL_EXAMPLE])
-    withheld = ShownNumber(
+    withheldCount = ShownNumber(
         required=False,
-        help_text="The number of connection strings that the key does not get, because their servers are not "
-        "all on its machine (`hostnames` of the key). Absent if there are none.",
+        help_text="The number of connection strings that are left out, because the key is restricted to a "
+        "machine (`hostnames`) and some of their servers are, or can be, on another. Absent if it is 0.",
         example=1,
     )
     intervalSeconds = ShownNumber(required=False, example=30)

@@ -90,7 +90,7 @@ def full_settings(group_id: str, stored: AgentSettings | None, hostnames: Collec
             settings[name] = [text for text in values[name] if form.is_on_machine(text, hostnames)]
             withheld += len(values[name]) - len(settings[name])
         if withheld:
-            settings["withheld"] = withheld
+            settings["withheldCount"] = withheld
     updates = _updates_agents(group_id, stored)
     file = {"agentFile": agent_file_facts()} if updates else {}
     return {**settings, **file, "version": _version_for_agents(stored, hostnames, updates=updates)}

@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 from django.utils.module_loading import import_string
 
 from accesslist.forms import InProjectForm, ScopeField
-from accesslist.keys.resource import MOST_HOSTNAMES
+from accesslist.keys.console import machine_field
 from automation.agents.installation import DEFAULTS, MONGODB, MOST_HOSTS, POSTGRESQL, USER_PATTERN, Servers
 from automation.agents.store import is_first_setup
 from opsapi.api.principal import Actor
@@ -120,14 +120,7 @@ class NewAgentForm(InProjectForm):
         validators=[single_line],
         help_text="Such as the machine that the agent runs on.",
     )
-    hostnames = HostnamesField(
-        MOST_HOSTNAMES,
-        required=False,
-        label="Machine of the key",
-        help_text="Optional, for agents with automation: the name of the agent, and each host name and alias "
-        "of its machine, separated by commas. With the key, agents then get the automation configuration of "
-        "no other machine, and of the connection strings of the project only those of this machine.",
-    )
+    hostnames = machine_field()
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -1,6 +1,6 @@
 """The machines of processes, and the machine of an agent's key."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -44,17 +44,19 @@ def require_machine(actor: Actor, hostname: str) -> None:
         raise _not_of_key(actor, f"the machine {hostname}")
 
 
-def require_processes(actor: Actor, group_id: str, reported: Iterable[tuple[str, str]]) -> None:
+def require_processes(actor: Actor, group_id: str, reported: Sequence[tuple[str, str]]) -> None:
     """Refuse a key that is for another machine than these processes. `reported`: names and host names.
 
-    The current document decides on the machine of a process, and the host name for others.
+    A process of the current document must be on the machine of the key, and its host name must be a name of
+    this machine. For other processes, only the host name counts.
 
     Raises: ApiError: HOSTNAME_NOT_OF_KEY; as `revision_text`.
     """
-    named = dict(reported) if actor.hostnames else {}
-    newest = revisions_of(group_id).values_list("id", flat=True).first() if named else None
+    if not actor.hostnames or not reported:
+        return
+    newest = revisions_of(group_id).values_list("id", flat=True).first()
     places = process_places(newest) if newest else {}
-    for name, hostname in named.items():
+    for name, hostname in reported:
         key = machine_key(hostname)
         machines = places[name].machines if name in places else frozenset({key})
         if key not in machines or machines.isdisjoint(actor.hostnames):
@@ -62,4 +64,4 @@ def require_processes(actor: Actor, group_id: str, reported: Iterable[tuple[str,
 
 
 def _not_of_key(actor: Actor, what: str) -> ApiError:
-    return ApiError(ErrorCode.HOSTNAME_NOT_OF_KEY, ", ".join(sorted(actor.hostnames)), what)
+    return ApiError(ErrorCode.HOSTNAME_NOT_OF_KEY, what, ", ".join(sorted(actor.hostnames)))

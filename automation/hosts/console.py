@@ -35,7 +35,7 @@ from opsapi import clock
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words, time_words
 from opsapi.console.action_pages import to_form
-from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, buttons_of, operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.changelist import is_too_long
 from opsapi.console.display import Context, link, project, short
@@ -407,8 +407,7 @@ class HostAdmin(HostColumns, ChartPages):
 
     def row_actions(self, request: HttpRequest, row: Any) -> list[Context]:
         """Adds the links of other apps."""
-        operator, scope = operator_of(request), self.scope_of(row)
-        links = [button for link in host_links() for button in link.buttons(operator, [row], scope)]
+        links = buttons_of(host_links(), operator_of(request), [row], self.scope_of(row))
         return [*links, *super().row_actions(request, row)]
 
     def charted_hosts(self, row: Any) -> Sequence[Host]:

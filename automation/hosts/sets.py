@@ -30,7 +30,7 @@ from automation.quantities import quantity_of
 from automation.wording import type_words
 from opsapi import clock
 from opsapi.clock import ago_words
-from opsapi.console.actions import operator_of
+from opsapi.console.actions import buttons_of, operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import Context, badge, link, project, short_field
 from opsapi.console.filters import RelatedFilter
@@ -135,13 +135,10 @@ class WithMembers(ChartPages):
         words, tone = self.state_of(row, now)
         context = super().page_context(request, row)
         # Without all hosts, a form would be about a part of the row.
-        linked = [] if len(hosts) > MOST_HOSTS else hosts
-        links = [
-            button for link in set_links() for button in link.buttons(operator, linked, self.scope_of(row))
-        ]
+        links = set_links() if 0 < len(hosts) <= MOST_HOSTS else []
         return {
             **context,
-            "row_actions": [*links, *context["row_actions"]],
+            "row_actions": [*buttons_of(links, operator, hosts, self.scope_of(row)), *context["row_actions"]],
             "state": words,
             "tone": tone,
             "members": member_cards(hosts[:MOST_HOSTS], now),

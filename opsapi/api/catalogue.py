@@ -84,7 +84,8 @@ class ErrorCode(StrEnum):
     USER_UNAUTHORIZED = "USER_UNAUTHORIZED", 403, "You need the role {0}."
     NOT_IN_GROUP = "NOT_IN_GROUP", 403, "You have no role in a project with ID {0}."
     HOSTNAME_NOT_OF_KEY = ("HOSTNAME_NOT_OF_KEY", 403,
-        "The API key is not for {1}: its `hostnames` are {0}.")
+        "The API key is not for {0}, but for {1}. Add the name to `hostnames` of the key, or use another "
+        "key.")
     IP_ADDRESS_NOT_ON_ACCESS_LIST = "IP_ADDRESS_NOT_ON_ACCESS_LIST", 403, "The address {0} is not on {1}."
     CANNOT_WIDEN_OWN_ACCESS_LIST = ("CANNOT_WIDEN_OWN_ACCESS_LIST", 403,
         "A key cannot add entries to its own access list or remove the last one. Use another key or the "

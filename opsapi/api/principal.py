@@ -24,7 +24,7 @@ class Actor:
     `name` is the public key of a key or the username of a user; the system has neither ID nor name.
     `revocations`: how often rights of the key or user had been revoked when the caller was authenticated;
     None for callers whose rights cannot be revoked. `hostnames`: the names, in lower case, of the machine
-    that the key of an agent is for; empty for callers that are not of a machine.
+    that the key of an agent is for; empty for callers that are not restricted to a machine.
     """
 
     kind: ActorKind

@@ -4,7 +4,8 @@ The console writes only with actions. Their permission is the `Access` of the AP
 route always agree.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -154,13 +155,17 @@ class LinkOfRows:
     access: Access
     url_of: Callable[[Sequence[Any]], str]
 
-    def buttons(self, operator: Operator, rows: Sequence[Any], scope: Scope) -> list[dict[str, Any]]:
-        """The button of the page of a row in the scope; none if the operator or the rows cannot have it."""
-        try:
-            operator.authorise_at(self.access.roles, scope)
-            return [{"name": self.name, "action": self, "url": self.url_of(rows)}] if rows else []
-        except (ApiError, ValueError):
-            return []
+
+def buttons_of(
+    links: Iterable[LinkOfRows], operator: Operator, rows: Sequence[Any], scope: Scope
+) -> list[dict[str, Any]]:
+    """Return a button for each link that the operator can use for these rows of the scope."""
+    buttons: list[dict[str, Any]] = []
+    for link in links:
+        with suppress(ApiError, ValueError):
+            operator.authorise_at(link.access.roles, scope)
+            buttons.append({"name": link.name, "action": link, "url": link.url_of(rows)})
+    return buttons
 
 
 def operator_of(request: HttpRequest) -> Operator:

@@ -91,7 +91,7 @@ class RevertingForm(ConsoleForm):
     kinds_in_events: ClassVar[frozenset[str]] = frozenset()
     """The types of diffs that the form reverts; empty for all."""
     fields_in_events: ClassVar[frozenset[str]] = frozenset()
-    """The changed fields that the form reverts; empty for all."""
+    """The fields of the API document that the form changes; empty for all."""
 
     def filled_in(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """With the values before the change of the event that the URL names."""

@@ -17,11 +17,9 @@ from opsapi.api.errors import ApiError
 from opsapi.api.fields import Text
 from opsapi.api.principal import Operator
 from opsapi.clock import parse_time
-from opsapi.hostnames import canonical_hostname
+from opsapi.hostnames import LONGEST_NAME, canonical_hostname
 from opsapi.roles import INSTALLATION, Scope
 from opsapi.time_zones import UTC_NAME, in_zone, local_time
-
-_LONGEST_HOSTNAMES = 5000
 
 CLEAR = ".clear"
 """Suffix of the checkbox that removes a stored secret."""
@@ -230,7 +228,8 @@ class HostnamesField(forms.CharField):
 
     def __init__(self, most: int, **options: Any) -> None:
         self.most = most
-        super().__init__(max_length=_LONGEST_HOSTNAMES, widget=forms.TextInput(dict(VERBATIM)), **options)
+        longest = most * (LONGEST_NAME + 2)
+        super().__init__(max_length=longest, widget=forms.TextInput(dict(VERBATIM)), **options)
 
     def prepare_value(self, value: Any) -> Any:
         """A list as it is typed."""
@@ -250,7 +249,7 @@ class HostnamesField(forms.CharField):
             if (host := canonical_hostname(name)) is None:
                 raise ValidationError(f"“{name}” is not a host name (RFC 1123) or an IP address.")
             hosts.append(host)
-        return list(dict.fromkeys(hosts))
+        return hosts
 
 
 class OpenForm(forms.Form):

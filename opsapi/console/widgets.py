@@ -337,5 +337,5 @@ def host_links() -> list[LinkOfRows]:
 
 
 def set_links() -> list[LinkOfRows]:
-    """Return the `set_links` of every app's AppConfig, for the page of a row that consists of hosts."""
+    """Return the `set_links` of every app's AppConfig, for the page of a replica set or cluster."""
     return [link for app_links in contributions("set_links") for link in app_links]

@@ -1,5 +1,7 @@
 """The button Mute of the page of a host, a replica set and a cluster."""
 
+from datetime import timedelta
+
 import pytest
 from django.db.models import Model
 from django.test import Client
@@ -51,6 +53,7 @@ def test_it_leads_to_a_window_for_the_hosts(
     assert (form["group"], form["alertTypeNames"]) == ([project.id], ["HOST"])
     assert ("sets" in form) is (model is not Host)
     assert post(console, url, **form).status_code == 302
+    assert all(window.end - window.start == timedelta(hours=1) for window in MaintenanceWindow.objects.all())
     categories = [window.alert_types for window in MaintenanceWindow.objects.order_by("id")]
     assert categories == ([["HOST"]] if model is Host else [["HOST"], ["REPLICA_SET"]])
 

@@ -299,6 +299,7 @@ def test_a_service_that_does_not_accept_the_report_is_said(
     assert "404" in page
     service.refresh_from_db()
     assert service.tested is None
+    assert "404" in (service.test_error or "")
 
 
 def test_a_report_has_the_guard_and_the_limit_of_tests(

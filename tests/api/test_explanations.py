@@ -85,7 +85,7 @@ def test_a_metric_that_the_newest_measurements_do_not_contain(fleet: Explainer) 
     assert document["measured"] <= wire_time(clock.now())
 
 
-def test_the_measurements_of_a_host_that_is_down_are_from_before(fleet: Explainer) -> None:
+def test_the_stored_measurements_of_a_host_that_is_down_are_not_compared(fleet: Explainer) -> None:
     fleet.report(("CONNECTIONS", 101))
     fleet.report(reachable=False)
     config = fleet.config(bodies.metric_config())

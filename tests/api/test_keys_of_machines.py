@@ -21,7 +21,7 @@ __all__ = ["path", "publisher"]
 
 pytestmark = pytest.mark.django_db
 
-NAMES = ["DB1.example.com", "db1-alias"]
+NAMES = ["DB1.example.com", "db1-alias", "db1.example.com"]
 STORED = ["db1.example.com", "db1-alias"]
 REFUSED = (403, "HOSTNAME_NOT_OF_KEY")
 
@@ -153,7 +153,7 @@ def test_it_gets_only_the_connection_strings_of_its_machine(
     path = f"/groups/{project.id}/settings"
     answer = own.request("GET", path, base=AGENTS)
     assert (answer.json()["mongodb"], answer.json()["postgresql"]) == (OWN_STRINGS, OWN_URIS)
-    assert answer.json()["withheld"] == len([*OTHER_STRINGS, *OTHER_URIS])
+    assert answer.json()["withheldCount"] == len([*OTHER_STRINGS, *OTHER_URIS])
     tag = answer.headers["ETag"]
     assert own.request("GET", path, base=AGENTS, HTTP_IF_NONE_MATCH=tag).status_code == 304
     # The same settings for more machines are another version.
@@ -161,7 +161,7 @@ def test_it_gets_only_the_connection_strings_of_its_machine(
     assert owner.patch(f"{keys_of(project)}/{key.id}", {"hostnames": []}).status_code == 200
     answer = own.request("GET", path, base=AGENTS, HTTP_IF_NONE_MATCH=tag)
     assert (answer.json()["mongodb"], answer.json()["postgresql"]) == (sent["mongodb"], sent["postgresql"])
-    assert "withheld" not in answer.json()
+    assert "withheldCount" not in answer.json()
 
 
 def test_its_document_and_its_events_name_the_machine(owner: ApiClient, project: Project) -> None:
@@ -191,7 +191,6 @@ def test_its_document_and_its_events_name_the_machine(owner: ApiClient, project:
     [
         {"roles": ["GROUP_AGENT", "GROUP_READ_ONLY"]},
         {"hostnames": ["not a name"]},
-        {"hostnames": ["db1", "DB1"]},
         {"hostnames": [f"db{number}" for number in range(21)]},
         {"hostnames": "db1"},
     ],
@@ -219,13 +218,10 @@ def test_only_a_caller_who_could_create_the_key_changes_its_machine(
     key, other = ApiKey.objects.get(desc="agent of db1"), ProjectFactory.create(org=project.org)
     RoleGrant.objects.create(api_key=key, role=Role.GROUP_AGENT.value, project=other)
     at = f"{keys_of(other)}/{key.id}"
-    for role, refused in (
-        (Role.GROUP_USER_ADMIN, (403, "USER_UNAUTHORIZED")),
-        (Role.GROUP_OWNER, (403, "USER_UNAUTHORIZED")),
-    ):
+    for role in (Role.GROUP_USER_ADMIN, Role.GROUP_OWNER):
         writer = ApiClient(make_key(Grant(role, group_id=other.id)))
         for hostnames in ([], ["db2.example.com"]):
-            assert refusal(writer.patch(at, {"hostnames": hostnames}))[:2] == refused
+            assert refusal(writer.patch(at, {"hostnames": hostnames}))[:2] == (403, "USER_UNAUTHORIZED")
         assert writer.patch(at, {"desc": "agent of db1"}).status_code == 200
     key.grants.filter(project=other).delete()
     user_admin = ApiClient(make_key(Grant(Role.GROUP_USER_ADMIN, group_id=project.id)))
@@ -234,7 +230,7 @@ def test_only_a_caller_who_could_create_the_key_changes_its_machine(
     assert refusal(fetch(own, project, machine(2)))[:2] == REFUSED
 
 
-def test_nothing_is_written_for_the_former_machine_after_the_answer_to_a_change(
+def test_a_change_of_the_machine_revokes_running_writes_and_a_repeat_does_not(
     owner: ApiClient, project: Project
 ) -> None:
     key = ApiKey.objects.get(id=created(owner, project).json()["id"])

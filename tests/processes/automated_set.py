@@ -223,9 +223,9 @@ class AutomatedSet:
         return int((self.directory(name) / "mongod.lock").read_text())
 
     @contextmanager
-    def load(self, *, forgets_sessions: bool = False) -> Iterator["MajorityLoad"]:
-        """Write to a majority all the time. `forgets_sessions`: see `MajorityLoad`."""
-        writes = MajorityLoad(forgets_sessions=forgets_sessions)
+    def load(self, *, accepts_duplicates: bool = False) -> Iterator["MajorityLoad"]:
+        """Write to a majority all the time. `accepts_duplicates`: see `MajorityLoad`."""
+        writes = MajorityLoad(accepts_duplicates=accepts_duplicates)
         with self.client() as client:
             thread = threading.Thread(target=writes.run, args=(client,), daemon=True)
             thread.start()
@@ -295,11 +295,11 @@ class MajorityLoad:
 
     How many, which failed, and the longest write or read in seconds.
 
-    `forgets_sessions`: the new primary knows no session of the former primary, so a write that the driver
-    repeats after a step-down can be refused as a duplicate. It counts as written if it is read.
+    `accepts_duplicates`: while authentication is switched on, a new primary does not recognize a retried
+    write, and refuses it as a duplicate. It counts as written, and is read.
     """
 
-    forgets_sessions: bool = False
+    accepts_duplicates: bool = False
 
     count: int = 0
     failures: list[str] = field(default_factory=list)
@@ -330,11 +330,9 @@ class MajorityLoad:
         began = time.monotonic()
         try:
             return operation()
-        except DuplicateKeyError as error:
-            if not self.forgets_sessions:
-                self.failures.append(str(error))
-            return self.forgets_sessions
         except PyMongoError as error:
+            if self.accepts_duplicates and isinstance(error, DuplicateKeyError):
+                return True
             self.failures.append(str(error))
             return None
         finally:

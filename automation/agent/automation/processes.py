@@ -21,7 +21,7 @@ _SECRET = re.compile(r"(?i)passw|pwd|secret|token|credential|\bkeys?$|pem$|query
 _MOST_LINES, _LONGEST_TAIL = 12, 1500
 _CHECK_SECONDS = 60.0
 _MOST_LOOKS = 1000
-"""At a process without a command line, such as a thread of the kernel."""
+"""How often `is_server` looks for a command line: a thread of the kernel never has one."""
 
 
 def running_pid(data: Path) -> int | None:

@@ -94,7 +94,7 @@ def three_older_machines(scenario: Scenario) -> Iterator[AutomatedSet]:
         yield replica_set
 
 
-def test_a_running_replica_set_gets_users_and_a_key_file_without_a_failed_write(
+def test_a_running_replica_set_gets_users_and_a_key_file_without_a_lost_write(
     three_older_machines: AutomatedSet, record_property: Any
 ) -> None:
     replica_set, section = three_older_machines, auth(APP["password"], "readWrite")
@@ -113,8 +113,8 @@ def test_a_running_replica_set_gets_users_and_a_key_file_without_a_failed_write(
         with replica_set.client(**APP) as app:
             assert refusal(app) is None
     replica_set.login = dict(WRITER)
-    # The sessions of a server without authentication belong to no user.
-    with replica_set.load(forgets_sessions=True) as writes:
+    # Retries cross from servers with transitionToAuth to servers without.
+    with replica_set.load(accepts_duplicates=True) as writes:
         replica_set.reaches(replica_set.publish(*before, auth=section), *NAMES)
         replica_set.login = {}
         with replica_set.client() as stranger:

@@ -175,7 +175,7 @@ def test_what_the_platform_refuses(status: int, code: str, step: str, todo: str,
 
 @pytest.mark.parametrize("withheld", [0, 2])
 def test_strings_that_the_key_does_not_get_are_said_and_no_fault(withheld: int, settings: Settings) -> None:
-    given = {"version": "1", **({"withheld": withheld} if withheld else {})}
+    given = {"version": "1", **({"withheldCount": withheld} if withheld else {})}
     with mongod() as port, platform(400, settings=given) as (url, _):
         works, lines = lines_of(replace(settings, url=url, mongodb=[f"mongodb://127.0.0.1:{port}"]))
     assert works
@@ -187,7 +187,7 @@ def test_a_key_for_another_machine(code: str, works: bool, settings: Settings) -
     with mongod() as port, platform(400, automation=code) as (url, _):
         worked, lines = lines_of(replace(settings, url=url, mongodb=[f"mongodb://127.0.0.1:{port}"]))
     assert worked is works
-    assert any("agent1" in line and "hostnames" in line for line in failed(lines)) is not works
+    assert any("agent1" in line and "OPSAPI_AGENT_HOSTNAME" in line for line in failed(lines)) is not works
 
 
 @pytest.mark.parametrize(("ahead", "fits"), [(0, True), (-290, True), (-310, False), (310, False)])

@@ -163,15 +163,14 @@ def test_what_may_be_put_right_waits_and_keeps_its_order(
     assert [body for _, body in platform.taken] == [report(1), report(2)]
 
 
-@pytest.mark.parametrize("named", [NAME, "db0"])
 def test_reports_under_a_former_name_of_the_agent_are_sent_under_its_name(
-    sender: Sender, spool: Spool, platform: FakePlatform, named: str
+    sender: Sender, spool: Spool, platform: FakePlatform
 ) -> None:
-    refusal = {"errorCode": "HOSTNAME_NOT_OF_KEY", "detail": "The API key is not for the machine"}
-    platform.say(*[(403, {}, refusal)] * 2, (202, {}, {}))
-    body = b'{"agentType":"MONITORING","hostname":"%s","version":"1","hosts":[]}'
-    send(sender, spool, body % named.encode(), body % NAME.encode())
-    assert [report["hostname"] for report in platform.sent] == [NAME, NAME]
+    body = b'{"agentType":"MONITORING","hostname":"%s","version":"1","hosts":[{"hostname":"db0"}]}'
+    send(sender, spool, body % b"db0", body % NAME.encode())
+    assert [(report["hostname"], report["hosts"]) for report in platform.sent] == [
+        (NAME, [{"hostname": "db0"}])
+    ] * 2
 
 
 def test_a_proxy_that_rewrites_paths_loses_no_report(
@@ -322,7 +321,7 @@ def test_metrics_that_an_older_platform_does_not_know_are_left_out(
 def test_labels_that_an_older_platform_does_not_know_are_left_out(
     sender: Sender, spool: Spool, platform: FakePlatform
 ) -> None:
-    (body,) = bodies_of([], hostname="agent1", version="1", labels={"env": "production"}, observed=NOW)
+    (body,) = bodies_of([], hostname=NAME, version="1", labels={"env": "production"}, observed=NOW)
     platform.say((400, {}, {"badFields": [{"field": "labels"}]}), (202, {}, {}))
     send(sender, spool, body)
     ((_, taken),) = platform.taken
@@ -345,7 +344,7 @@ def test_reports_say_when_they_were_observed_and_how_many_newer_reports_wait(
     for number, moment in enumerate(moments):
         clock = moment
         spool.put(report(number))
-    (timed,) = bodies_of([], hostname="agent1", version="1", labels={}, observed=NOW - timedelta(minutes=9))
+    (timed,) = bodies_of([], hostname=NAME, version="1", labels={}, observed=NOW - timedelta(minutes=9))
     spool.put(timed)
     url = platform.receiver.url("")
     sender = Sender(Client(url=url, group_id=GROUP, public_key="KEY", private_key="secret"), spool, NAME)
@@ -367,7 +366,7 @@ def test_reports_say_when_they_were_observed_and_how_many_newer_reports_wait(
 def test_times_that_an_older_platform_does_not_know_are_left_out(
     sender: Sender, spool: Spool, platform: FakePlatform, name: str
 ) -> None:
-    (body,) = bodies_of([], hostname="agent1", version="1", labels={}, observed=NOW)
+    (body,) = bodies_of([], hostname=NAME, version="1", labels={}, observed=NOW)
     platform.say((400, {}, {"badFields": [{"field": name, "allowed": _FIELDS}]}), (202, {}, {}))
     send(sender, spool, body, body)
     assert [name in sent for sent in platform.sent] == [False, False]
@@ -400,7 +399,7 @@ def test_waiting_reports_keep_their_labels_when_the_setting_changes(
 ) -> None:
     made: list[bytes] = []
     for labels in ({"env": "test"}, {"env": "production"}, {}):
-        made.extend(bodies_of([], hostname="agent1", version="1", labels=labels, observed=NOW))
+        made.extend(bodies_of([], hostname=NAME, version="1", labels=labels, observed=NOW))
     platform.say((503, {}, {}), (202, {}, {}))
     send(sender, spool, *made)
     assert [body for _, body in platform.taken] == made
