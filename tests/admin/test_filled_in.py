@@ -26,6 +26,7 @@ HARMLESS = {
     "endDate",
     "alertTypeNames",
     "hosts",
+    "sets",
     "description",
     "notification",
     "add",
