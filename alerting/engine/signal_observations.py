@@ -377,9 +377,7 @@ def _hosts_after(group_id: str, after: str) -> list[Host]:
 
 
 def _of_hosts(hosts: Sequence[Host], targets: AbstractSet[Target]) -> list[Observation]:
-    # A host that is down reports no measurements. The stored ones are older.
-    up = [host.id for host in hosts if not host.down]
-    newest = newest_measurements(up) if Target.HOST_METRIC in targets else {}
+    newest = newest_measurements(host.id for host in hosts) if Target.HOST_METRIC in targets else {}
     states = []
     for host in hosts:
         measured = newest.get(host.id)
@@ -389,12 +387,9 @@ def _of_hosts(hosts: Sequence[Host], targets: AbstractSet[Target]) -> list[Obser
 
 
 def observations_of_host(host: Host) -> tuple[list[Observation], datetime | None]:
-    """The observations of a host, its replica set and plan now, and the time of its newest measurements.
-
-    A host that is down reports no measurements. The stored ones are older, and not observed now.
-    """
+    """The observations of a host, its replica set and plan now, and the time of its newest measurements."""
     newest = newest_measurements([host.id]).get(host.id)
-    seen = of_host(host_state(host), _numbers(newest.samples if newest and not host.down else {}))
+    seen = of_host(host_state(host), _numbers(newest.samples if newest else {}))
     if host.replica_set_id:
         replica_set = replica_sets_there(host.group_id).filter(id=host.replica_set_id)
         seen += _of_each(of_replica_set, map(replica_set_state, replica_set))

@@ -52,7 +52,6 @@ def explain_config(*, config: AlertConfig, host: Host, now: datetime) -> HostExp
         observed=observed,
         reported=host.last_report is not None,
         measured=measured,
-        is_down=host.down,
         alert=_active(alert) if alert else None,
         window=window.rule.name if window else None,
         mute_is_known=mute_is_known,

@@ -56,9 +56,8 @@ class Situation:
 
     `delay`: the shortest delay of the notifications. `observed`: what is known of the host or of its replica
     set for the event type of the configuration; None if the event type is about something else. `measured`:
-    the time of the newest measurements of the host, which are not current if it `is_down`.
-    `window`: the name of the maintenance window that mutes the alert. `mute_is_known`: whether the alert was
-    compared with all windows.
+    the time of the newest measurements of the host. `window`: the name of the maintenance window that mutes
+    the alert. `mute_is_known`: whether the alert was compared with all windows.
     """
 
     config: ConfigView
@@ -67,7 +66,6 @@ class Situation:
     observed: Observation | None
     reported: bool
     measured: datetime | None = None
-    is_down: bool = False
     alert: ActiveAlert | None = None
     window: str | None = None
     mute_is_known: bool = True
@@ -160,9 +158,6 @@ def _unmeasured(situation: Situation, compared: Sequence[ComparedMatcher]) -> Ex
         detail = f"The host has no measurements, so {name} is unknown."
         return Explanation(reason=AlertReason.METRIC_NOT_REPORTED, detail=detail, matchers=compared)
     measured = time_words(situation.measured)
-    if situation.is_down:
-        detail = f"The host is down, so {name} is unknown. Its newest measurements are of {measured}."
-        return Explanation(reason=AlertReason.METRIC_NOT_REPORTED, detail=detail, matchers=compared)
     return _no(AlertReason.METRIC_NOT_REPORTED, compared, measured=measured, metric=name)
 
 

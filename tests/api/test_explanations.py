@@ -85,19 +85,6 @@ def test_a_metric_that_the_newest_measurements_do_not_contain(fleet: Explainer) 
     assert document["measured"] <= wire_time(clock.now())
 
 
-def test_the_stored_measurements_of_a_host_that_is_down_are_not_compared(fleet: Explainer) -> None:
-    fleet.report(("CONNECTIONS", 101))
-    fleet.report(reachable=False)
-    config = fleet.config(bodies.metric_config())
-    document = fleet.explain(config)
-    assert (document["wouldAlert"], document["reason"]) == (False, "METRIC_NOT_REPORTED")
-    assert document["measured"]
-    assert not Alert.objects.exists()
-    fleet.report(("CONNECTIONS", 101))
-    assert fleet.reason(config) is None
-    assert Alert.objects.get().status == "OPEN"
-
-
 def test_a_value_inside_the_threshold(fleet: Explainer) -> None:
     config = fleet.config(bodies.metric_config())
     fleet.report(("CONNECTIONS", 100))
