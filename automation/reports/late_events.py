@@ -18,7 +18,7 @@ from events.types import EVENT_TYPES, EventType, Target, closing_type, openers_o
 MOST_READ = 20_000
 """Maximum number of stored events of a type that are read, the newest first, so that no report takes long.
 
-A late event that older events would decide keeps its signal: nobody knows that it is over.
+If only older events could overtake a late event, it keeps its signal: its condition may still hold.
 """
 # The fact of each kind of target by which the stored events are selected.
 _NAME: Mapping[Target, str] = {

@@ -188,7 +188,7 @@ def test_a_turn_is_looked_after_while_the_configuration_is_checked(
     turn = _CountedTurn()
     checked = f'#!/bin/sh\nread line < {tmp_path / "pipe"}\necho "$line" >&2\nexit 1\n'
     os.mkfifo(tmp_path / "pipe")
-    reader = os.open(tmp_path / "pipe", os.O_RDWR)  # With it, nobody waits for the other end for ever.
+    reader = os.open(tmp_path / "pipe", os.O_RDWR)  # A pipe with a reader does not block its writer.
     try:
         with ThreadPoolExecutor(1) as pool:
             pool.submit(lambda: turn.is_renewed.wait(LONGEST) and (tmp_path / "pipe").write_text("refused\n"))
