@@ -67,6 +67,14 @@ def test_it_is_for_operators_who_may_mute(
     assert [bool(mute_of(browser, row)) for row in rows] == [may] * len(MODELS)
 
 
+def test_there_is_none_if_the_names_are_too_long_for_a_matcher(
+    console: Client, members: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mute_of(console, ReplicaSet.objects.get())
+    monkeypatch.setattr("alerting.overview.panels.MAX_REGEX_LENGTH", 10)
+    assert mute_of(console, ReplicaSet.objects.get()) == ""
+
+
 def test_it_is_not_about_a_part_of_a_set(
     console: Client, members: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
