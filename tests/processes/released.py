@@ -13,7 +13,7 @@ from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "02bf29b11b27769c849db7d88e474a1fcd52e579"
+RELEASED = "defb8759ee7688b1b9d47c8639b0a2ee55ece8df"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 TAG = f"v{VERSION}"
