@@ -11,6 +11,7 @@ are passed on, so that the fields refuse them by name.
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from itertools import accumulate, chain
 from typing import Any, Final, NoReturn
 
@@ -30,6 +31,7 @@ _UNKEPT = re.compile(r"[\x00\ud800-\udfff]")
 _NO_MARKS = bytes(set(range(256)) - set(b"[]{},"))
 _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
 _STEPS: Final = [{"[": 1, "{": 1, "]": -1, "}": -1}.get(chr(byte), 0) for byte in range(256)]
+_DIGITS_AS_ZERO = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else byte for byte in range(256))
 _MOST_DIGITS = 400  # Reading costs the square of the length; a double has at most 309 digits.
 _BEYOND_DOUBLE: int = 10**_MOST_DIGITS
 
@@ -54,8 +56,8 @@ def bounded_integer(text: str) -> int:
 def read_json(
     body: bytes | str,
     *,
-    read_float: Callable[[str], Any] = float,
-    read_integer: Callable[[str], Any] = bounded_integer,
+    read_float: Callable[[str], Any] | None = None,
+    read_integer: Callable[[str], Any] | None = None,
 ) -> Any:
     """Return the value in the text. The two readers convert numbers from their notation.
 
@@ -66,18 +68,37 @@ def read_json(
     """
     if isinstance(body, bytes):
         _check_structure(body)
+        if read_float is None and read_integer is None:
+            with suppress(ValueError):
+                return _read_plain(body)
     try:
         return json.loads(
             _text(body),
             object_pairs_hook=_unique_keys,
             parse_constant=_no_constant,
-            parse_float=read_float,
-            parse_int=read_integer,
+            parse_float=read_float or float,
+            parse_int=read_integer or bounded_integer,
         )
     except json.JSONDecodeError as error:
         raise ValueError(f"invalid JSON at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise ValueError(f"it is nested more than {MAX_DEPTH} deep") from None
+
+
+def _read_plain(body: bytes) -> Any:
+    """Return the value, as the standard parser does, in half of its time, which blocks other threads less.
+
+    orjson accepts duplicate keys, and converts integers of more than 64 bits to doubles. A repeated key is
+    lost with its comma, so the value has fewer marks than the body. Escapes could hide marks. A double of at
+    least 1e16 can come from such an integer.
+
+    Raises: ValueError: the value may differ, or the body is not JSON; the standard parser decides.
+    """
+    value = orjson.loads(body)
+    written = orjson.dumps(value)
+    if b"\\" in body or _marks(written) != _marks(body) or b"0e+" in written.translate(_DIGITS_AS_ZERO):
+        raise ValueError
+    return value
 
 
 def _text(body: bytes | str) -> str:
@@ -108,11 +129,16 @@ def _no_constant(name: str) -> NoReturn:
 
 def _check_structure(body: bytes) -> None:
     """Refuse a body by its brackets and commas; the parser checks whether they match."""
-    marks = body.translate(None, _NO_MARKS)  # One pass over the body takes less time than counting each mark.
+    marks = _marks(body)
     if len(marks) > MAX_MARKS:
         raise ValueError(f"it has more than {MAX_MARKS} commas and brackets")
     if len(marks) - marks.count(b",") > MAX_DEPTH and _depth(body) > MAX_DEPTH:
         raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+
+
+def _marks(body: bytes) -> bytes:
+    """Return the commas and brackets, in a single pass: this takes less time than counting each of them."""
+    return body.translate(None, _NO_MARKS)
 
 
 def _depth(body: bytes) -> int:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from automation.metrics import Metric
 from automation.reports.rules import Samples
+from opsapi.wire_json import write_json
 
 NUMBERS: Mapping[Metric, int] = {metric: place for place, metric in enumerate(Metric, 1)}
 """The 1-based position of the value of each metric in a row of numbers."""
@@ -70,10 +71,8 @@ def samples_of(reported: datetime, rows: Iterable[tuple[int, Sequence[float | No
 
 
 def _array(row: dict[int, float]) -> str:
-    numbers = ["NULL"] * max(row)
-    for place, number in row.items():
-        numbers[place - 1] = repr(number)
-    return f"{{{','.join(numbers)}}}"
+    numbers = write_json([row.get(place) for place in range(1, max(row) + 1)])
+    return f"{{{numbers[1:-1].decode()}}}"  # PostgreSQL reads `null` as NULL.
 
 
 def _cut(moment: datetime) -> datetime:

@@ -19,7 +19,7 @@ SAMPLES = st.dictionaries(st.sampled_from(list(Metric)), TAKEN, max_size=8)
 
 def parsed(text: str) -> list[float | None]:
     """The text of an array as PostgreSQL reads it."""
-    return [None if value == "NULL" else float(value) for value in text[1:-1].split(",")]
+    return [None if value == "null" else float(value) for value in text[1:-1].split(",")]
 
 
 def ago(seconds: int) -> datetime:
