@@ -8,7 +8,8 @@ from ipaddress import IPv6Address, ip_address
 LONGEST_NAME = 253
 """Maximum characters of a host name (RFC 1035 2.3.4)."""
 
-_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+_LABEL = r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)"
+_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
 _WITH_PORT = re.compile(r"(?:\[([^\[\]]+)\]|([^:]+)):([0-9]{1,5})", re.ASCII)
 
@@ -41,10 +42,10 @@ def ascii_name(name: str) -> str:
 
 def _canonical_name(text: str) -> str | None:
     name = text.removesuffix(".")
-    labels = name.split(".")
-    is_name = len(name) <= LONGEST_NAME and all(_LABEL.fullmatch(label) for label in labels)
-    is_numbers = len(labels) > 1 and all(label.isdigit() for label in labels)
-    return name if is_name and not is_numbers else None
+    if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
+        return None
+    is_numbers = "." in name and name.replace(".", "").isdigit()
+    return None if is_numbers else name
 
 
 def name_and_port(text: str) -> tuple[str, int | None]:

@@ -315,7 +315,7 @@ def _apply(
 
 def _see_samples(host: Host, report: HostReport, now: datetime) -> None:
     """Store the time of the newest sample on the host."""
-    host.measured = latest_of(report.newest.values(), host.measured, now)
+    host.measured = latest_of(report.moments, host.measured, now)
 
 
 def _columns(hosts: Sequence[Host]) -> list[tuple[Any, ...]]:

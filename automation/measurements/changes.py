@@ -158,7 +158,7 @@ def measurements_write(
     late = _late_series(reports, newest, now)
     older = _older_series(late, now)
     seconds = {
-        host_id: _seconds_before(observed, known_moment(max(reports[host_id].newest.values()), now))
+        host_id: _seconds_before(observed, known_moment(max(reports[host_id].moments), now))
         for host_id in older
     }
     rows = list(_rows(reports, observed, seconds))
@@ -197,7 +197,7 @@ def _late_series(
         if known is None or known > now or not report.newest:
             continue
         newest_known = second_of(known)
-        if second_of(min(report.newest.values())) < newest_known:
+        if second_of(min(report.moments)) < newest_known:
             seconds = {metric: known_moment(moment, now) for metric, moment in report.newest.items()}
             found[host_id] = {metric: second for metric, second in seconds.items() if second < newest_known}
     return found
@@ -216,7 +216,7 @@ def _older_series(late: _Series, now: datetime) -> Mapping[str, frozenset[Metric
 
 def _measured(host: HostReport, at: MeasuredAt, older: frozenset[Metric], now: datetime) -> HostMeasured:
     """Where the samples of a host are stored, and which of them decide."""
-    outside = {moment for moment in set(host.newest.values()) if not is_within(moment, at.reported)}
+    outside = {moment for moment in host.moments if not is_within(moment, at.reported)}
     apart = {
         metric: newest_numbers(host.samples[metric])
         for metric, moment in (host.newest.items() if outside else ())
@@ -227,7 +227,7 @@ def _measured(host: HostReport, at: MeasuredAt, older: frozenset[Metric], now: d
         decides=len(host.newest) > len(older) + len(apart),
         older=older | apart.keys(),
         apart=apart,
-        newest=known_moment(max(host.newest.values()), now),
+        newest=known_moment(max(host.moments), now),
     )
 
 

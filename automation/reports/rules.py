@@ -25,7 +25,7 @@ class HostReport:
     """The report of a host; `databases` is None if the list was left out.
 
     `sample_count`: the number of measured values, of the host and its databases. `newest`: the time of the
-    newest sample of each metric of the host itself.
+    newest sample of each metric of the host itself; `moments`: these times, mostly a single time.
 
     `engine` is the engine that the agent names; `engine_of` also reads it from the metrics.
     `lease` is the lease under which the host was polled, if the agent shares hosts. `problem` is why the host
@@ -47,12 +47,14 @@ class HostReport:
     problem: str | None = None
     sample_count: int = field(init=False)
     newest: Mapping[Metric, datetime] = field(init=False)
+    moments: Collection[datetime] = field(init=False)
 
     def __post_init__(self) -> None:
         measured = (self.samples, *(self.databases or {}).values())
         count = sum(sum(map(len, samples.values())) for samples in measured)
         object.__setattr__(self, "sample_count", count)
         object.__setattr__(self, "newest", newest_moments(self.samples))
+        object.__setattr__(self, "moments", frozenset(self.newest.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
