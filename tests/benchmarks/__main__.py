@@ -19,6 +19,7 @@ from tests.benchmarks import (
     dry_run_cost,
     event_pages,
     fleet,
+    handshakes,
     https_cost,
     late_cost,
     memory,
@@ -37,7 +38,10 @@ from tests.benchmarks.scene import BenchmarkScene, scene
 from tests.benchmarks.size import FULL, QUICK, Pace
 
 # These need no platform, and are measured before there is one.
-ALONE: Mapping[str, Callable[[Pace], list[Line]]] = {"agent": agent_cost.measure}
+ALONE: Mapping[str, Callable[[Pace], list[Line]]] = {
+    "agent": agent_cost.measure,
+    "handshakes": handshakes.measure,
+}
 # In this order: memory comes after the load.
 ROWS: Mapping[str, Callable[[BenchmarkScene], list[Line]]] = {
     "alerts": alert_list.measure,

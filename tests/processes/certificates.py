@@ -49,13 +49,15 @@ class Authority:
 
 
 def make_certificate(
-    directory: Path, *names: str, slow: bool = False, password: bytes | None = None
+    directory: Path, *names: str, rsa_bits: int | None = None, password: bytes | None = None
 ) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 and these names that vouches for itself, and its key: two PEM files.
 
-    `slow`: its signatures take milliseconds. `password` encrypts the key.
+    The key is an ECDSA key, or an RSA key of `rsa_bits`. `password` encrypts the key.
     """
-    key = rsa.generate_private_key(65537, 4096) if slow else ec.generate_private_key(ec.SECP256R1())
+    key: PrivateKey = (
+        rsa.generate_private_key(65537, rsa_bits) if rsa_bits else ec.generate_private_key(ec.SECP256R1())
+    )
     name = _name("127.0.0.1")
     subjects = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), *map(x509.DNSName, names)]
     builder = _builder(name, name, key).add_extension(x509.SubjectAlternativeName(subjects), critical=False)

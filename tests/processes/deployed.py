@@ -37,12 +37,12 @@ http {{
 class Deployed:
     """The machine `ops.example.com`: nginx on two ports, and what the units start behind it."""
 
-    def __init__(self, directory: Path, database_url: str) -> None:
-        """Everything it writes is below `directory`."""
+    def __init__(self, directory: Path, database_url: str, *, rsa_bits: int | None = None) -> None:
+        """Everything it writes is below `directory`. `rsa_bits`: of the key of its certificate."""
         self.directory = directory
         self.web_port, self.plain_port, self.port = free_port(), free_port(), free_port()
         self.url = f"https://127.0.0.1:{self.port}"
-        self.certificate, self._key = make_certificate(directory, NAME)
+        self.certificate, self._key = make_certificate(directory, NAME, rsa_bits=rsa_bits)
         self._environment = {
             **_bare_environment(),
             "PYTHONPATH": str(AS_INSTALLED),
