@@ -40,6 +40,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 SEEDS = range(200) if LONG else range(1)
 MOST_CONFIGS = 300 if LONG else 60
 HOSTS = 200
+_PATTERNS = 40
+_FOUND = {"HOSTNAME": "db[0-9]", "LABEL": "v"}
+"""A text in all host names and in all labels."""
 _LABELS = [f"label{number}={'v' * 60}" for number in range(10)]
 
 
@@ -51,6 +54,7 @@ class DearProject:
         self.hosts = [
             f"{'a' * self.random.choice((1, 60))}.{'a' * 60}.{'a' * 60}.db{number}" for number in range(HOSTS)
         ]
+        self._patterns = {field: self._dear_patterns(found) for field, found in _FOUND.items()}
         setting = {**WEBHOOK, "webhookUrl": receiver.url("/dear")}
         make_config(project, notifications=[setting])
         for _ in range(self.random.randint(MOST_CONFIGS // 2, MOST_CONFIGS)):
@@ -64,28 +68,31 @@ class DearProject:
         delayed = {**setting, "delayMin": random.choice((0, 0, 1))}
         notifications = [delayed] * random.choice((1, 1, 5))
         config = make_config(self.project, notifications=notifications, **grouping)
-        # A pattern that is just accepted can be refused the next time.
         config.matchers = [self._matcher("HOSTNAME") for _ in range(50)]
         config.save(update_fields=["matchers"])
 
+    def _dear_patterns(self, found: str) -> list[str]:
+        """Patterns that match all texts with `found`, and take as long as validation accepts."""
+        random, accepted = self.random, []
+        for _ in range(_PATTERNS):
+            repeated = "|".join(f"a{{{random.randint(40, 60)}}}b" for _ in range(random.randint(1, 15)))
+            dear = [f"{repeated}|{found}", f"([^x]{{1,60}}.*)+{found}", f"(.*a)*{found}"]
+            for pattern in random.sample(dear, len(dear)):
+                with suppress(InvalidField):
+                    # The same patterns are accepted for labels.
+                    stored = {"fieldName": "HOSTNAME", "operator": "REGEX", "value": f"{pattern}|{10**6}"}
+                    MatcherDocument(data=stored).is_valid()
+                    accepted.append(pattern)
+                    break
+        return accepted
+
     def _matcher(self, *fields: str) -> dict[str, str]:
-        """A matcher that matches all hosts and labels, and takes as long as validation accepts."""
-        random = self.random
-        field, number = random.choice(fields), random.randint(0, 10**6)
-        repeated = "|".join(f"a{{{random.randint(40, 60)}}}b" for _ in range(random.randint(1, 15)))
-        found = "v" if field == "LABEL" else "db[0-9]"
-        dear = [
-            f"{repeated}|{found}|{number}",
-            f"([^x]{{1,60}}.*)+{found}|{number}",
-            f"(.*a)*{found}|{number}",
-        ]
-        for pattern in random.sample(dear, len(dear)):
-            # The same is accepted for labels.
-            stored = {"fieldName": "HOSTNAME", "operator": "REGEX", "value": pattern}
-            with suppress(InvalidField):
-                MatcherDocument(data=stored).is_valid()
-                return {**stored, "fieldName": field}
-        return {"fieldName": field, "operator": "NOT_CONTAINS", "value": f"x{number}"}
+        """A matcher of its own pattern, because workers remember what a pattern matches."""
+        field, number = self.random.choice(fields), self.random.randint(0, 10**6)
+        if not self._patterns[field]:
+            return {"fieldName": field, "operator": "NOT_CONTAINS", "value": f"x{number}"}
+        pattern = f"{self.random.choice(self._patterns[field])}|{number}"
+        return {"fieldName": field, "operator": "REGEX", "value": pattern}
 
     def _window(self, number: int) -> None:
         now = clock.now()
