@@ -126,11 +126,11 @@ class AutomationCarrier:
     def round(self) -> None:
         """Bring each process of this machine as near to the goal as possible now, and report."""
         LAUNCHED[:] = [child for child in LAUNCHED if child.poll() is None]
-        is_settled = self._turns.settle()
+        unsettled = self._turns.settle()
         self._problems.report(
-            "turns", "" if is_settled else "the platform does not have the end of each move yet"
+            "turns", unsettled and f"the platform does not have the end of each move yet: {unsettled}"
         )
-        if self._fetch() and is_settled:
+        if self._fetch() and not unsettled:
             self._planner.failures.clear()
         part = self._part
         if part is None:

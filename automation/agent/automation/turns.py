@@ -160,16 +160,19 @@ class TurnAsker:
         self._owed.append(partial(self._client.ask_turn, {**request, "reason": failure[:_LONGEST_REASON]}))
         self.settle()
 
-    def settle(self) -> bool:
-        """Send the outcomes that the platform does not have yet. Returns whether it has all."""
+    def settle(self) -> str:
+        """Send the outcomes that the platform does not have yet. Returns why it refuses some, if it does."""
+        why = ""
         for send in tuple(self._owed):
             try:
                 answer = send()
-            except (Unreachable, NoChallenge):
-                return False
+            except (Unreachable, NoChallenge) as error:
+                return str(error)
             if answer.status in _SETTLED:
                 self._owed.remove(send)
-        return not self._owed
+            else:
+                why = answer.detail
+        return why
 
 
 def _reason(answer: PlatformAnswer) -> PlanReason | None:

@@ -138,13 +138,17 @@ def test_it_is_lost_if_the_answer_comes_too_late(clock: StandingClock, held: Cal
 
 
 def test_an_outcome_is_sent_until_the_platform_has_it(held: Callable[..., Made]) -> None:
-    platform, asker, turn = held(AWAY, PlatformAnswer(503, {}, None), RENEWED)
+    forbidden = PlatformAnswer(
+        403, {"errorCode": "HOSTNAME_NOT_OF_KEY", "detail": "The key is of db2."}, None
+    )
+    platform, asker, turn = held(AWAY, AWAY, forbidden, RENEWED)
     asker.give_back(turn, failure="it did not start")
-    assert not asker.settle()
-    assert asker.settle()
+    assert asker.settle() == "away"
+    assert asker.settle() == "403 HOSTNAME_NOT_OF_KEY: The key is of db2."
+    assert asker.settle() == ""
     assert platform.answers == []
     assert platform.requests[-1]["reason"] == "it did not start"
-    assert asker.settle()
+    assert asker.settle() == ""
 
 
 def test_a_move_that_did_not_begin_is_given_back_with_its_reason(held: Callable[..., Made]) -> None:
@@ -157,5 +161,5 @@ def test_a_move_that_did_not_begin_is_given_back_with_its_reason(held: Callable[
 def test_an_outcome_that_the_platform_refuses_is_not_repeated(held: Callable[..., Made]) -> None:
     platform, asker, turn = held(OVER)
     asker.give_back(turn)
-    assert asker.settle()
+    assert asker.settle() == ""
     assert platform.answers == []
