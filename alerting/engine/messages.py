@@ -82,8 +82,13 @@ def _shown_alerts(incidents: Collection[IncidentMessage]) -> dict[str, Alert]:
 
 
 def _times(incident: Incident) -> dict[str, str]:
-    times = {"created": wire_time(incident.created)}
+    times = {"created": wire_time(_begun(incident))}
     return {**times, "resolved": wire_time(incident.ended)} if incident.ended else times
+
+
+def _begun(incident: Incident) -> datetime:
+    """When its first alert was observed. A late report comes after that."""
+    return min(incident.created, incident.lead.created)
 
 
 def _with_picture(message: Message, view: IncidentView, picture: Picture) -> Message:
@@ -109,7 +114,7 @@ def _with_picture(message: Message, view: IncidentView, picture: Picture) -> Mes
     }
     return replace(
         message,
-        occurred_at=view.incident.ended or view.incident.created,
+        occurred_at=view.incident.ended or _begun(view.incident),
         document=document,
         headline=incident_headline(message.headline, len(view.open)),
         target=root or message.target,
@@ -229,7 +234,7 @@ def _of_event(notification: Notification, config: AlertConfig | None) -> Message
     return Message(
         delivery_id=notification.id,
         kind=MessageKind.INFORM,
-        occurred_at=notification.created,
+        occurred_at=parse_time(row["wire_created"]),
         thread_key=row["id"],
         document=document,
         event_type_name=row["event_type"],

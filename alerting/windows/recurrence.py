@@ -157,6 +157,8 @@ def parse_rrule(text: str) -> RecurrenceRule:
     Raises:
         ValueError: it is malformed or not accepted; the message is for the author of the rule.
     """
+    if text.startswith("DTSTART"):
+        raise ValueError("must be the rule alone: the window has its start, so leave out DTSTART")
     parts: dict[str, str] = {}
     for part in text.split(";"):
         name, is_part, value = part.partition("=")

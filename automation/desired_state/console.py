@@ -117,7 +117,7 @@ def _side_by_side(revision: AutomationRevision) -> RevisionComparison | None:
     except ApiError as refusal:
         return RevisionComparison(before=number, why_not=_detail(refusal))
     if rows is None:
-        why_not = f"Too large to compare here: more than {MOST_LINES:,} lines."
+        why_not = f"Too large to compare here: more than {MOST_LINES:,} lines, or too many equal lines."
         return RevisionComparison(before=number, why_not=why_not)
     first_rows, left_out = cut(rows, _MOST_ROWS)
     return RevisionComparison(before=number, rows=first_rows, more=more_words(left_out))

@@ -91,7 +91,7 @@ class ObservationTime(DateTime):
         if not _is_recent(moment, LATEST, now):
             bounds = f"from {wire_time(now - LATEST)} to {wire_time(now + NEWEST)}"
             message = f"must be at most one day old and at most five minutes in the future, {bounds}"
-            raise invalid(message, ErrorCode.INVALID_OBSERVATION_TIME)
+            raise invalid(message)
         return moment
 
 
@@ -355,8 +355,6 @@ class LeaseRequestDocument(Document):
 
 class ReportDocument(Document):
     """A report of an agent."""
-
-    refusals = (ErrorCode.INVALID_OBSERVATION_TIME,)
 
     agentType = OneOf(
         [agent_type.value for agent_type in AgentType],

@@ -45,7 +45,8 @@ Value = str | int | float | bool | list[str] | dict[str, str] | None
 class Placeholder:
     """A placeholder: its name, what it means, the value, and the JSON type of the value alone in a string.
 
-    `is_own`: the value is a URL of the platform, which no escape changes.
+    `is_own`: the value is a URL of the platform, which no escape changes. `is_url`: the value is a URL of
+    others, in which no escape inserts spaces without width.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Placeholder:
     value: Callable[[Message], Value]
     type: str = "string"
     is_own: bool = False
+    is_url: bool = False
 
 
 def _of_document(name: str) -> Callable[[Message], Value]:
@@ -163,6 +165,7 @@ PLACEHOLDERS: Mapping[str, Placeholder] = {
             "runbookUrl",
             "The URL of the runbook of the alert configuration",
             lambda message: message.runbook_url or None,
+            is_url=True,
         ),
         Placeholder(
             "key",
@@ -298,6 +301,7 @@ Values = Callable[[str], Value]
 Escapes = Mapping[str, str]
 """Texts in inserted values, such as `@`, and the texts that are inserted instead."""
 NO_ESCAPES: Escapes = {}
+_NO_WIDTH = "\u200b"
 
 
 def filled(document: Any, values: Values, escapes: Escapes = NO_ESCAPES) -> Any:
@@ -325,8 +329,11 @@ def _remains(old: Any, new: Any) -> bool:
 
 def _escapes_of(name: str, escapes: Escapes) -> Escapes:
     """The escapes of a value: none for words, parameters and URLs of the platform."""
-    is_own = name.startswith((WORD, PARAMETER)) or PLACEHOLDERS[name].is_own
-    return NO_ESCAPES if is_own else escapes
+    if name.startswith((WORD, PARAMETER)) or PLACEHOLDERS[name].is_own:
+        return NO_ESCAPES
+    if PLACEHOLDERS[name].is_url:
+        return {text: new for text, new in escapes.items() if _NO_WIDTH not in new}
+    return escapes
 
 
 def _bounded(value: Value, escapes: Escapes) -> Value:

@@ -60,7 +60,6 @@ class ErrorCode(StrEnum):
         "{0} is required with the event types TOO_FEW_HEALTHY_MEMBERS and TOO_MANY_UNHEALTHY_MEMBERS.")
     UNITS_MISMATCH = "UNITS_MISMATCH", 400, "{0}: {1}."
     INVALID_METRIC_NAME = "INVALID_METRIC_NAME", 400, "{0} is not a metric: {1}."
-    INVALID_OBSERVATION_TIME = "INVALID_OBSERVATION_TIME", 400, "{0} is not a valid time of observation: {1}."
     MISSING_NOTIFICATIONS = "MISSING_NOTIFICATIONS", 400, "At least one notification is required ({0})."
     NOTIFICATION_INTERVAL_OUT_OF_RANGE = ("NOTIFICATION_INTERVAL_OUT_OF_RANGE", 400,
         "{0} {1}, in whole minutes.")

@@ -44,7 +44,7 @@ def test_it_takes_times_from_a_day_before_to_five_minutes_ahead(
 def test_it_refuses_other_times(agent: ApiClient, project: Project, age: timedelta) -> None:
     answer = agent.report(project.id, observed(age, host()))
     assert answer.status_code == 400
-    assert answer.json()["errorCode"] == ErrorCode.INVALID_OBSERVATION_TIME
+    assert answer.json()["errorCode"] == ErrorCode.INVALID_ATTRIBUTE
     [fault] = answer.json()["badFields"]
     assert fault["field"] == "observed"
     assert f"{wire_time(NOW - DAY)} to {wire_time(NOW + 5 * MINUTE)}" in fault["message"]

@@ -23,6 +23,7 @@ from automation.agent.automation.move_runner import MoveRunner
 from automation.agent.automation.observe import HOLDS_DATA
 from automation.agent.automation.part import MachinePart, ManagedProcess, read_part
 from automation.agent.automation.places import ProcessPlaces, only_agent
+from automation.agent.automation.platform_clock import PlatformClock
 from automation.agent.automation.problems import AutomationProblems
 from automation.agent.automation.process_moves import LAUNCHED
 from automation.agent.automation.progress import unready
@@ -65,13 +66,13 @@ class AutomationCarrier:
     ) -> None:
         """`client` belongs to this thread alone; `version` is of the agent."""
         self._settings, self._client = settings, client
-        self._clock, self._monotonic = clock, monotonic
+        self._clock, self._monotonic = PlatformClock(clock), monotonic
         self._stop = threading.Event()
         self._problems = AutomationProblems()
         self._turns = TurnAsker(client, settings.hostname, monotonic)
         self._reports = ProgressReports(client, settings.hostname, version, self._problems, monotonic)
         exchange = Exchange(client, settings.hostname, self._problems, monotonic)
-        self._planner = UnitPlanner(settings, exchange, self._reports, clock)
+        self._planner = UnitPlanner(settings, exchange, self._reports, self._clock)
         self._runner = MoveRunner(
             settings,
             self._planner,
@@ -79,7 +80,7 @@ class AutomationCarrier:
             self._turns,
             self._problems,
             stop=self._stop,
-            clock=clock,
+            clock=self._clock,
             monotonic=monotonic,
         )
         dirs = settings.automation_dirs
@@ -173,6 +174,7 @@ class AutomationCarrier:
         except (Unreachable, NoChallenge) as error:
             self._problems.report("the platform", f"the platform does not give the configuration: {error}")
             return False
+        self._clock.set(answer.date)
         if answer.status == 304:
             self._problems.report("the platform", "")
             return True

@@ -6,6 +6,7 @@ All are written as a whole, and only the agent's user can read them: a configura
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ DIRECTORY = "opsapi-agent"
 """The directory of all processes, below the download directory."""
 _LOCK = "lock"
 _LARGEST = 16_000_000
+_LONGEST_NAME = 200
 _KEY_USES = {use.value: use for use in KeyUse}
 
 
@@ -57,7 +59,7 @@ class ProcessPlaces:
         """`base` is the download directory, without symbolic links; `name` is of the process."""
         self._base, self._all = base, base / DIRECTORY
         # A prefix, because a process can have the name `..`.
-        self._own = self._all / f"process-{quote(name, safe='')[:200]}"
+        self._own = self._all / f"process-{_file_name(name)}"
         self.config = self._own / "mongod.conf"
         self.output = self._own / "output.log"
         self._record, self._reached = self._own / "started.json", self._own / "reached"
@@ -170,6 +172,14 @@ class ProcessPlaces:
         except (OSError, ValueError, RecursionError):
             return None
         return document if isinstance(document, dict) else None
+
+
+def _file_name(name: str) -> str:
+    """A name of a file for each process: names of files have at most 255 bytes."""
+    text = quote(name, safe="")
+    if len(text) <= _LONGEST_NAME:
+        return text
+    return f"{text[:_LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:40]}"
 
 
 def _stored_moment(stored: Mapping[str, Any], name: str) -> datetime | None:

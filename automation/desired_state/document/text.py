@@ -3,10 +3,10 @@
 Valid JSON can contain values that cannot be kept, such as NUL characters. Reading reports them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
 from enum import StrEnum
 from itertools import zip_longest
 from typing import Any, Self, TypeVar
@@ -198,8 +198,31 @@ class _Walk:
 
 MOST_LINES = 5_000
 """Limit for each text: comparing takes more than linear time."""
+_MOST_PAIRS = 2_000_000
+"""Limit for the pairs of equal lines that a comparison looks at, about a third of a second."""
 AROUND = 3
 """Number of equal lines shown around a change."""
+
+
+class _TooManyPairsError(Exception):
+    """The comparison would take too long."""
+
+
+class _BoundedMatcher(SequenceMatcher[str]):
+    """Counts the pairs of equal lines that it looks at. Raises: _TooManyPairsError: at _MOST_PAIRS."""
+
+    a: Sequence[str]
+    b2j: Mapping[str, Sequence[int]]
+    _pairs = 0
+
+    def find_longest_match(
+        self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
+    ) -> Match:
+        """As SequenceMatcher, which calls it for each part of the texts."""
+        self._pairs += sum(len(self.b2j.get(line, ())) for line in self.a[alo:ahi])
+        if self._pairs > _MOST_PAIRS:
+            raise _TooManyPairsError
+        return super().find_longest_match(alo, ahi, blo, bhi)
 
 
 class LineKind(StrEnum):
@@ -223,13 +246,15 @@ class LinePair:
 def side_by_side(old: str, new: str) -> list[LinePair] | None:
     """The lines that differ, with context; empty if nothing differs.
 
-    None if either text has more than MOST_LINES lines.
+    None if either text has more than MOST_LINES lines, or many lines that are equal to several others.
     """
     lines = old.splitlines(), new.splitlines()
     if max(map(len, lines)) > MOST_LINES:
         return None
-    # Braces are on many lines. As junk they keep the comparison from becoming quadratic.
-    groups = SequenceMatcher(None, *lines).get_grouped_opcodes(AROUND)
+    try:
+        groups = list(_BoundedMatcher(None, *lines).get_grouped_opcodes(AROUND))
+    except _TooManyPairsError:
+        return None
     rows: list[LinePair] = []
     for group in groups:
         if rows:

@@ -5,11 +5,13 @@ import random
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opsapi.clock import wire_time
 from tests.eventually import eventually
 from tests.hostile.budget import COUNTED, LONG
 from tests.plugin import SUMMARY
@@ -240,7 +242,10 @@ def test_an_agent_that_stands_still_while_it_holds_the_turn_disturbs_no_member_t
 def test_a_machine_whose_agent_has_a_clock_an_hour_ahead_or_behind_changes_with_the_others(
     replica_set: AutomatedSet, tmp_path: Path, record_property: Any
 ) -> None:
-    """The server keeps the clock of the system: a test cannot step the clock by which one process waits."""
+    """The server keeps the clock of the system: a test cannot step the clock by which one process waits.
+
+    The platform's clock counts for lastRestart, too.
+    """
     size, clock = cache(replica_set), SteppedClock(tmp_path)
     with (
         agent_with(replica_set.machine("rs_1"), {**clock.environment, "OPSAPI_TEST_CLOCK_OF": "python"}),
@@ -251,6 +256,13 @@ def test_a_machine_whose_agent_has_a_clock_an_hour_ahead_or_behind_changes_with_
             size = other(size)
             clock.step(step)
             replica_set.reaches(publish(replica_set, size), *NAMES)
+            before = replica_set.pid("rs_1")
+            restart: dict[str, Any] = {"lastRestart": wire_time(datetime.now(UTC))}
+            members = [
+                replica_set.process(name, cache=size, **(restart if name == "rs_1" else {})) for name in NAMES
+            ]
+            replica_set.reaches(replica_set.publish(*members), *NAMES)
+            assert replica_set.pid("rs_1") != before
     assert cache(replica_set) == size
 
 

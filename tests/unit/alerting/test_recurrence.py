@@ -219,6 +219,7 @@ def test_a_window_is_over_after_its_last_occurrence(rrule: str, last: str | None
         "FREQ=HOURLY",
         "FREQ=weekly",
         "RRULE:FREQ=DAILY",
+        "DTSTART:20990101T000000RRULE:FREQ=DAILY",
         "BYDAY=SU",
         "FREQ=DAILY;",
         "FREQ=DAILY;FREQ=DAILY",

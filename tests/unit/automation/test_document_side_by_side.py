@@ -44,6 +44,15 @@ def test_equal_lines_far_from_a_change_are_left_out() -> None:
     assert [row.kind for row in rows].count(LineKind.LEFT_OUT) == 1
 
 
+def test_texts_with_too_many_equal_lines_are_not_compared() -> None:
+    old, new = (
+        "\n".join(f"x{number % 60}\n{side}{number}" for number in range(2_400)) for side in ("a", "b")
+    )
+    assert side_by_side(old, new) is None
+    few = "\n".join(f"x{number % 60}" for number in range(1_000))
+    assert side_by_side(few, f"{few}\nx") is not None
+
+
 @each(("lines", "compared"), [(MOST_LINES, True), (MOST_LINES + 1, False)])
 def test_texts_beyond_the_limit_are_not_compared(lines: int, compared: bool) -> None:
     text = "\n".join(str(number) for number in range(lines))

@@ -46,6 +46,15 @@ def test_words_parameters_and_links_stay_as_they_are() -> None:
     assert read == {"room": "<a>", "mark": "<&>", "link": link, "text": f"{link} <&>"}
 
 
+def test_no_space_without_width_is_inserted_into_a_url() -> None:
+    escapes = {"@": "@\u200b", "&": "&amp;"}
+    runbook = "https://wiki.example/@ops/db?a&b"
+    values = {"runbookUrl": runbook, "description": "@all"}.get
+    read = filled({"url": "{{runbookUrl}}", "text": "{{description}}: {{runbookUrl}}"}, values, escapes)
+    url = "https://wiki.example/@ops/db?a&amp;b"
+    assert read == {"url": url, "text": f"@\u200ball: {url}"}
+
+
 def test_a_path_is_not_escaped_but_encoded() -> None:
     request = {"path": "/{{what}}", "body": {"a": 1}}
     template = read_template(

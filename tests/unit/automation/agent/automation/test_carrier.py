@@ -2,9 +2,9 @@
 
 import json
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,10 +20,12 @@ from automation.agent.automation.turns import HeldTurn
 from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.agent.settings import read_settings
 from automation.plan.values import Move, MoveKind
+from tests.each import each
 from tests.eventually import eventually
 from tests.factories.documents import document, process, rotation
 
 HOST = "127.0.0.1"
+NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)
 UNCHANGED = PlatformAnswer(304, {}, None)
 FAILED = PlatformAnswer(201, {"id": "t1", "fence": 1, "state": "FAILED"}, None)
 ENVIRONMENT = {
@@ -70,11 +72,11 @@ Made = tuple[_ReportedPlatform, AutomationCarrier]
 def rounds(tmp_path: Path) -> Callable[..., Made]:
     """The automation of a machine below the directory, at a platform that gives these answers."""
 
-    def make(*answers: PlatformAnswer | Unreachable, monotonic: Callable[[], float] = time.monotonic) -> Made:
+    def make(*answers: PlatformAnswer | Unreachable, **clocks: Callable[[], Any]) -> Made:
         platform = _ReportedPlatform(*answers)
         settings = read_settings({**ENVIRONMENT, "OPSAPI_AGENT_AUTOMATION_DIRS": str(tmp_path)})
         settings = replace(settings, mongodb=())
-        return platform, AutomationCarrier(settings, cast("Client", platform), "1.0", monotonic=monotonic)
+        return platform, AutomationCarrier(settings, cast("Client", platform), "1.0", **clocks)
 
     return make
 
@@ -129,6 +131,17 @@ def test_a_move_that_fails_is_reported_and_stops_the_plan(
     carrier.round()
     assert only(platform.reports[-1])["plan"]["waits"][0]["reason"] == "STOPPED"
     assert not (tmp_path / "data").exists()
+
+
+@each("error", [timedelta(hours=1), -timedelta(hours=1), timedelta(days=365)])
+def test_a_wrong_clock_of_the_machine_is_corrected_by_the_platform(
+    rounds: Callable[..., Made], tmp_path: Path, error: timedelta
+) -> None:
+    answers = [replace(answer, date=NOON) for answer in (given(tmp_path), UNCHANGED)]
+    platform, carrier = rounds(*answers, clock=lambda: NOON + error)
+    carrier.round()
+    failed = only(platform.reports[-1])["plan"]["moves"][0]
+    assert (failed["started"], failed["finished"]) == ("2099-11-21T12:00:00Z", "2099-11-21T12:00:00Z")
 
 
 def test_a_download_whose_server_does_not_answer_is_tried_again_and_fails_after_half_an_hour(

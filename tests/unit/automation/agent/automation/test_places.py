@@ -29,6 +29,13 @@ def test_the_files_of_every_process_are_below_the_directory(name: str, tmp_path:
     assert tmp_path / "opsapi-agent" in places.config.resolve().parents
 
 
+@each("letter", ["p", "п", "東"])
+def test_processes_whose_long_names_begin_alike_have_files_of_their_own(letter: str, tmp_path: Path) -> None:
+    first, second = (ProcessPlaces(tmp_path, letter * 298 + end) for end in ("_1", "_2"))
+    first.write_reached(7)
+    assert (first.read_reached(), second.read_reached()) == (7, 0)
+
+
 def test_a_damaged_configuration_is_not_known(tmp_path: Path) -> None:
     places = ProcessPlaces(tmp_path, "orders_1")
     places.write_config({})
