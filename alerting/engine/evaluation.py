@@ -350,7 +350,7 @@ def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Ev
     event_types = {config.event_type for config in changed}
     place, after = (progress.place, progress.hosts_after) if progress else (Place(signals[0].pk), "")
     while True:
-        part = observations_of_fleet(group_id, event_types, after=after)
+        part = observations_of_fleet(group_id, event_types, after=after, now=now)
         fleet = [_Observed(observation) for observation in part.observations]
         if progress is None and not after:
             signals = signals[: max(1, PAIRS_AT_ONCE // max(1, len(fleet)))]

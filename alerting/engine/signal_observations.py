@@ -30,9 +30,11 @@ from automation.agents.store import agent_state, known_agents
 from automation.choices import AgentType
 from automation.hosts.store import host_state, replica_set_state, replica_sets_there
 from automation.measurements.store import (
+    MeasuredReport,
     SeriesMoment,
     measurements_of_reports,
     newest_measurements,
+    outdated_metrics,
     outdated_series,
 )
 from automation.models import Agent, Host
@@ -349,14 +351,16 @@ class FleetPart(NamedTuple):
     last_host: str | None
 
 
-def observations_of_fleet(group_id: str, event_types: AbstractSet[EventType], *, after: str) -> FleetPart:
+def observations_of_fleet(
+    group_id: str, event_types: AbstractSet[EventType], *, after: str, now: datetime
+) -> FleetPart:
     """The current state of the hosts after an id, for these event types; "" is before the first.
 
     The last part also has the agents, replica sets, plan and people of the project.
     """
     targets = {event_type.spec.target for event_type in event_types}
     hosts = _hosts_after(group_id, after) if targets & {Target.HOST, Target.HOST_METRIC} else []
-    seen = [*_of_hosts(hosts[:HOSTS_AT_ONCE], targets)]
+    seen = [*_of_hosts(hosts[:HOSTS_AT_ONCE], targets, now)]
     last_host = hosts[HOSTS_AT_ONCE - 1].id if len(hosts) > HOSTS_AT_ONCE else None
     if last_host is None:
         agents = Agent.objects.filter(group_id=group_id).order_by("id") if Target.AGENT in targets else ()
@@ -376,8 +380,8 @@ def _hosts_after(group_id: str, after: str) -> list[Host]:
     return list(reported.order_by("id")[: HOSTS_AT_ONCE + 1])
 
 
-def _of_hosts(hosts: Sequence[Host], targets: AbstractSet[Target]) -> list[Observation]:
-    newest = newest_measurements(host.id for host in hosts) if Target.HOST_METRIC in targets else {}
+def _of_hosts(hosts: Sequence[Host], targets: AbstractSet[Target], now: datetime) -> list[Observation]:
+    newest = _deciding(hosts, now) if Target.HOST_METRIC in targets else {}
     states = []
     for host in hosts:
         measured = newest.get(host.id)
@@ -386,9 +390,19 @@ def _of_hosts(hosts: Sequence[Host], targets: AbstractSet[Target]) -> list[Obser
     return _of_states(states)
 
 
-def observations_of_host(host: Host) -> tuple[list[Observation], datetime | None]:
+def _deciding(hosts: Sequence[Host], now: datetime) -> Mapping[str, MeasuredReport]:
+    """The newest measurements of hosts, without metrics of which a newer sample is stored."""
+    newest = newest_measurements((host.id for host in hosts), until=now + AHEAD)
+    outdated = outdated_metrics(newest, {host.id: host.measured for host in hosts}, now)
+    for host_id, metrics in outdated.items():
+        samples = {metric: some for metric, some in newest[host_id].samples.items() if metric not in metrics}
+        newest[host_id] = replace(newest[host_id], samples=samples)
+    return newest
+
+
+def observations_of_host(host: Host, now: datetime) -> tuple[list[Observation], datetime | None]:
     """The observations of a host, its replica set and plan now, and the time of its newest measurements."""
-    newest = newest_measurements([host.id]).get(host.id)
+    newest = _deciding([host], now).get(host.id)
     seen = of_host(host_state(host), _numbers(newest.samples if newest else {}))
     if host.replica_set_id:
         replica_set = replica_sets_there(host.group_id).filter(id=host.replica_set_id)

@@ -32,7 +32,7 @@ class HostExplanation:
 def explain_config(*, config: AlertConfig, host: Host, now: datetime) -> HostExplanation:
     """Explain whether the configuration of a project alerts on one of its hosts now. Nothing is written."""
     view = config_view(config)
-    seen, measured = observations_of_host(host)
+    seen, measured = observations_of_host(host, now)
     observed = next((observation for observation in seen if observation.event_type is view.event_type), None)
     observed = observed or _unobserved(view.event_type, host, seen)
     alert = window = None

@@ -28,7 +28,7 @@ from automation.hosts.store import facts_of_host, host_state
 from automation.leases.models import HostLease, Watcher
 from automation.measurements.changes import MEASUREMENTS_AT_ONCE, readings_delete
 from automation.measurements.models import Measurement, Source
-from automation.measurements.store import newest_measurements
+from automation.measurements.store import newest_measurements, outdated_metrics
 from automation.observations.models import MemberObservation
 from automation.reports.models import ReachedLimit, StoredDay
 from automation.turns.models import FetchedConfig, PlanTurn, WaitingMove
@@ -39,6 +39,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import delete_batch
+from opsapi.clock import AHEAD
 from opsapi.roles import Scope
 from opsapi.wire_json import JsonObject
 
@@ -128,8 +129,11 @@ def host_change(
         if host.last_report is not None:
             # The alerts about the old address ended. The last reported state opens them again for the new
             # address.
-            newest = newest_measurements([host.id]).get(host.id)
-            state = host_signal_state(host, newest.at if newest else None)
+            newest = newest_measurements([host.id], until=now + AHEAD)
+            outdated = outdated_metrics(newest, {host.id: host.measured}, now).get(host.id, ())
+            state = host_signal_state(host, newest[host.id].at if host.id in newest else None)
+            if outdated:
+                state["olderMetrics"] = sorted(metric.value for metric in outdated)
             hosts_signal(group_id=group_id, hosts=[state], replica_sets=(), now=now)
 
 

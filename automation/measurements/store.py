@@ -31,7 +31,14 @@ from automation.measurements.old import (
 from automation.measurements.query import SeriesQuery, span_of
 from automation.measurements.rules import NUMBERS, MeasuredAt, samples_of
 from automation.metrics import Metric
-from automation.reports.rules import NEWEST, OLDEST, Samples
+from automation.reports.rules import (
+    NEWEST,
+    OLDEST,
+    Samples,
+    known_moment,
+    newest_moments,
+    second_of,
+)
 from opsapi.sql import fetch_rows
 from opsapi.wire_json import JsonObject
 
@@ -200,6 +207,26 @@ def outdated_series(given: Sequence[SeriesMoment], now: datetime) -> Sequence[Se
             series for series in given if series not in outdated and _is_outdated(series, shown, now)
         )
     return [series for series in given if series in outdated]
+
+
+def outdated_metrics(
+    reports: Mapping[str, MeasuredReport], measured: Mapping[str, datetime | None], now: datetime
+) -> dict[str, set[Metric]]:
+    """Return the metrics in reports of hosts of which a newer sample is stored, by host id.
+
+    `measured` has the time of the newest sample of each host: most reports have no older sample.
+    """
+    given: list[SeriesMoment] = []
+    for host_id, report in reports.items():
+        known = measured.get(host_id)
+        if known is None or known > now:
+            continue
+        moments = {metric: known_moment(at, now) for metric, at in newest_moments(report.samples).items()}
+        given += [(host_id, metric, at) for metric, at in moments.items() if at < second_of(known)]
+    outdated: dict[str, set[Metric]] = {}
+    for host_id, metric, _ in outdated_series(given, now):
+        outdated.setdefault(host_id, set()).add(metric)
+    return outdated
 
 
 def _is_outdated(given: SeriesMoment, shown: Packings, now: datetime) -> bool:

@@ -14,6 +14,7 @@ from alerting.insight.message_explanations import delivery_facts
 from alerting.models import Alert, AlertConfig, Notification
 from automation.agents.changes import held_signals_release
 from automation.choices import HostType
+from automation.hosts.changes import host_change
 from automation.measurements.store import newest_measurements
 from automation.metrics import Metric
 from automation.models import Host, Reading
@@ -23,6 +24,7 @@ from events.models import Event, Signal
 from events.types import EventType
 from integrations.choices import MessageKind
 from opsapi import clock
+from opsapi.api.principal import SYSTEM
 from tests.each import each
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest, process_report, sweep
@@ -126,6 +128,27 @@ def test_an_older_sample_is_stored_and_neither_opens_nor_closes(project: Project
     host = Host.objects.get()
     [(_, value)] = next(iter(newest_measurements([host.id])[host.id].samples.values()))
     assert value == 0
+
+
+@each(("newest", "older"), [(0, 5), (5, 0)])
+def test_an_older_sample_of_the_newest_report_decides_about_no_new_configuration(
+    project: Project, newest: float, older: float
+) -> None:
+    ingest(project, sampled((NOW - MINUTE, newest)), now=NOW - MINUTE, keep_times=True)
+    report = replace(
+        host_report(),
+        samples={Metric.CONNECTIONS: [(NOW - 2 * MINUTE, older)], Metric.OPCOUNTER_CMD: [(NOW, 1)]},
+    )
+    ingest(project, report, now=NOW, keep_times=True)
+    evaluate(NOW)
+    config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
+    evaluate(NOW + SECOND)
+    assert statuses(config) == []
+    # A host with another address is compared again.
+    host_id = Host.objects.get().id
+    host_change(group_id=project.id, host_id=host_id, changes={"port": 27018}, actor=SYSTEM, now=NOW)
+    evaluate(NOW + SECOND)
+    assert statuses(config) == []
 
 
 def test_an_older_report_decides_about_a_metric_that_nobody_measured_since(project: Project) -> None:
