@@ -6,7 +6,6 @@ Reports add hosts with `inventory`.
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from itertools import chain
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -23,7 +22,7 @@ from automation.hosts.inventory import hosts_named
 from automation.hosts.models import Cluster, Database, Host, ReplicaSet
 from automation.hosts.replica_sets import replica_sets_count
 from automation.hosts.resource import NewHost
-from automation.hosts.signals import host_signal_state, hosts_signal, versions_signal
+from automation.hosts.signals import host_signal_state, hosts_signal, known_hosts_signal, versions_signal
 from automation.hosts.store import facts_of_host, host_state
 from automation.leases.models import HostLease, Watcher
 from automation.measurements.changes import MEASUREMENTS_AT_ONCE, readings_delete
@@ -134,7 +133,7 @@ def host_change(
             state = host_signal_state(host, newest[host.id].at if host.id in newest else None)
             if outdated:
                 state["olderMetrics"] = sorted(metric.value for metric in outdated)
-            hosts_signal(group_id=group_id, hosts=[state], replica_sets=(), now=now)
+            known_hosts_signal(group_id=group_id, states=[(host, state)], now=now)
 
 
 def host_delete(*, group_id: str, host_id: str, actor: Actor, now: datetime) -> None:
@@ -193,14 +192,12 @@ def _signal_departure(host: Host, now: datetime) -> None:
     """Signal the replica set, cluster and versions without the host."""
     left = replica_sets_count(set_ids=[host.replica_set_id] if host.replica_set_id else [], now=now)
     events_record(events=left.events, actor=SYSTEM, now=now, group_id=host.group_id)
-    held = chain.from_iterable(left.held.values())
-    hosts_signal(
-        group_id=host.group_id,
-        hosts=(),
-        replica_sets=[*left.states, *held],
-        clusters_left=[host.cluster_id] if host.cluster_id else [],
-        now=now,
-    )
+    clusters = [host.cluster_id] if host.cluster_id else []
+    hosts_signal(group_id=host.group_id, hosts=(), replica_sets=left.states, clusters_left=clusters, now=now)
+    for holder, states in left.held.items():
+        hosts_signal(
+            group_id=host.group_id, hosts=(), replica_sets=states, now=now, held_by=holder, agent_id=holder
+        )
     if host.version is not None:
         versions_signal(group_id=host.group_id, now=now)
 

@@ -5,10 +5,12 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
+from automation.agents.models import Agent
 from automation.hosts.models import Host
 from automation.hosts.store import host_state
 from automation.measurements.changes import HostMeasured
 from automation.measurements.rules import MeasuredAt
+from automation.reports.rules import holds_at
 from events.choices import SignalKind
 from events.outbox.changes import signal_record, signals_record
 from opsapi.batches import batches
@@ -48,6 +50,31 @@ def hosts_signal(
         held_by=held_by,
         agent_id=agent_id,
     )
+
+
+def known_hosts_signal(*, group_id: str, states: Iterable[tuple[Host, JsonObject]], now: datetime) -> None:
+    """Write signals with what is known of hosts, whose rows the caller has locked.
+
+    An agent whose other reports wait holds them, as it holds the signals of its reports.
+    """
+    of_host = list(states)
+    agents = Agent.objects.filter(id__in={host.reported_by_id for host, _ in of_host})
+    waiting = dict(agents.values_list("id", "waiting_since"))
+    alike: dict[tuple[datetime | None, str | None], list[JsonObject]] = {}
+    for host, state in of_host:
+        observed = host.observed if host.observed is not None and host.observed < now else None
+        holder = host.reported_by_id if holds_at(waiting.get(host.reported_by_id), now) else None
+        alike.setdefault((observed, holder), []).append(state)
+    for (observed, holder), some in alike.items():
+        hosts_signal(
+            group_id=group_id,
+            hosts=some,
+            replica_sets=(),
+            now=now,
+            observed=observed,
+            held_by=holder,
+            agent_id=holder,
+        )
 
 
 def versions_signal(*, group_id: str, now: datetime) -> None:

@@ -16,7 +16,7 @@ from automation.agents.store import facts_of_agent
 from automation.choices import AgentType
 from automation.hosts.models import Host
 from automation.hosts.rules import behind, behind_in_series
-from automation.hosts.signals import host_signal_state, hosts_signal, versions_signal
+from automation.hosts.signals import host_signal_state, known_hosts_signal, versions_signal
 from automation.hosts.store import facts_of_host
 from events.log.changes import NewEvent, events_record
 from events.types import EventType
@@ -50,12 +50,12 @@ def version_marks_update(*, group_id: str, now: datetime) -> None:
     agents = _remark_agents(group_id)
     hosts = _remark_hosts(group_id)
     events_record(
-        events=[*map(_agent_event, agents), *map(_host_event, hosts)],
+        events=[*map(_agent_event, agents), *(_host_event(host, now) for host in hosts)],
         actor=SYSTEM,
         now=now,
         group_id=group_id,
     )
-    hosts_signal(group_id=group_id, hosts=map(host_signal_state, hosts), replica_sets=(), now=now)
+    known_hosts_signal(group_id=group_id, states=[(host, host_signal_state(host)) for host in hosts], now=now)
     if max(len(agents), len(hosts)) >= ROWS_AT_ONCE:
         versions_signal(group_id=group_id, now=now)
 
@@ -93,7 +93,8 @@ def _agent_event(agent: Agent) -> NewEvent:
     )
 
 
-def _host_event(host: Host) -> NewEvent:
+def _host_event(host: Host, now: datetime) -> NewEvent:
     """The event of a changed mark, without a signal of its own: the signal of hosts has the state."""
     event_type = transition_event(EventType.VERSION_BEHIND, holds=host.version_behind)
-    return NewEvent(event_type=event_type, facts=facts_of_host(host), signals=False)
+    happened = host.observed if host.observed is not None and host.observed < now else None
+    return NewEvent(event_type=event_type, facts=facts_of_host(host), happened=happened, signals=False)

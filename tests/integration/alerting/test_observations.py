@@ -634,3 +634,34 @@ def test_alerts_about_any_target_wait_for_a_released_event_that_can_end_them(pro
     assert statuses(config) == ["TRACKING"]
     Signal.objects.bulk_create(later)
     assert open_tracked(now=NOW + HOLD + SECOND) == 0
+
+
+def test_a_change_of_versions_waits_with_the_other_reports_of_the_agent(project: Project) -> None:
+    behind, down = make_config(project, eventTypeName="VERSION_BEHIND"), make_config(project)
+    hosts = [host_report(name, version="7.0.1") for name in ("db1", "db2")]
+    ingest(project, *hosts, now=NOW - HOUR)
+    work(NOW - HOUR)
+    updated, other = replace(hosts[0], version="7.0.2"), replace(hosts[1], reachable=False)
+    ingest(project, updated, other, observed=NOW - 2 * MINUTE, waiting=1, now=NOW)
+    work(NOW)
+    work(NOW + SECOND)
+    assert statuses(behind) + statuses(down) == []
+    both = [replace(host, version="7.0.2") for host in hosts]
+    ingest(project, *both, observed=NOW, waiting=0, now=NOW + 2 * SECOND)
+    for second in range(3, 6):
+        work(NOW + second * SECOND)
+    assert "OPEN" not in statuses(behind) + statuses(down)
+    assert not Notification.objects.exists()
+
+
+def test_a_late_report_dates_a_version_that_is_behind(project: Project) -> None:
+    make_config(project, eventTypeName="VERSION_BEHIND")
+    hosts = [host_report(name, version="7.0.1") for name in ("db1", "db2")]
+    ingest(project, *hosts, now=NOW - HOUR)
+    work(NOW - HOUR)
+    late = [replace(hosts[0], version="7.0.2"), hosts[1]]
+    ingest(project, *late, observed=NOW - 5 * MINUTE, now=NOW)
+    work(NOW)
+    assert Alert.objects.get().created == NOW - 5 * MINUTE
+    event = Event.objects.get(event_type=EventType.VERSION_BEHIND.value, alert_id=None)
+    assert event.created == NOW - 5 * MINUTE
