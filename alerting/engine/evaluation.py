@@ -266,7 +266,10 @@ def _evaluate_batch(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Eva
         case _Work.CLUSTERS_LEFT:
             if batch.progress is None:
                 clusters = first.payload["clustersLeft"]
-                emptied_clusters_alerts_cancel(cluster_ids=clusters, at=first.created)
+                if not emptied_clusters_alerts_cancel(
+                    cluster_ids=clusters, at=first.created, limit=ROWS_IN_TURN
+                ):
+                    return [], None  # The next turn cancels more.
             return _compare_observations(batch, now, time_slice)
         case _Work.OBSERVATIONS:
             return _compare_observations(batch, now, time_slice)

@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.fields.json import KT
+from django.db.models.functions import Upper
 
 from accesslist.models import Invitation, Kiosk, Project
 from accesslist.projects.changes import project_purge
@@ -38,6 +40,7 @@ from integrations.choices import MessageKind
 from integrations.credentials.changes import integrations_purge
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import ROWS_AT_ONCE, delete_batch
+from opsapi.fields import Among
 from opsapi.ids import first_id
 
 PURGED_AT_ONCE = 500
@@ -101,7 +104,7 @@ def last_host_alerting_end(*, host: Host, actor: Actor, now: datetime, **_: Any)
         alerts_cancel(alerts=about, actor=actor, now=now)
     if cluster := last_of_cluster(host):
         project_lock(host.group_id)
-        alerts_cancel(alerts=_about_cluster(cluster), actor=actor, now=now)
+        alerts_cancel(alerts=_about_clusters([cluster]), actor=actor, now=now)
 
 
 @transaction.atomic
@@ -119,27 +122,38 @@ def sets_alerting_end(
     targets = [target_key(Target.REPLICA_SET, replica_set_state(replica_set)) for replica_set in replica_sets]
     about = Alert.objects.filter(group_id=group_id, target_key__in=targets)
     alerts_cancel(alerts=about, actor=actor, now=now)
-    for cluster in clusters:
-        alerts_cancel(alerts=_about_cluster(cluster), actor=actor, now=now)
+    if clusters:
+        alerts_cancel(alerts=_about_clusters(clusters), actor=actor, now=now)
 
 
 @transaction.atomic
-def emptied_clusters_alerts_cancel(*, cluster_ids: Collection[str], at: datetime) -> None:
-    """Cancel the alerts about these clusters if they have no hosts; the caller has the project's lock.
+def emptied_clusters_alerts_cancel(*, cluster_ids: Collection[str], at: datetime, limit: int) -> bool:
+    """Cancel alerts about these clusters of a project if they have no hosts; the caller has its lock.
 
-    Nothing else would end them, because reports name a cluster only by its name.
+    Nothing else would end them, because reports name a cluster only by its name. At most `limit` alerts are
+    cancelled. Return whether none are left.
     """
-    for cluster in clusters_emptied(cluster_ids) if cluster_ids else ():
-        about = _about_cluster(cluster)
-        # A changed configuration may have started alerts after `at`.
-        started = about.filter(status__in=ACTIVE).values_list("created", flat=True)
-        alerts_cancel(alerts=about, actor=SYSTEM, now=max([at, *started]))
+    clusters = list(clusters_emptied(cluster_ids)) if cluster_ids else []
+    if not clusters:
+        return True
+    active = _about_clusters(clusters).filter(status__in=ACTIVE)
+    started = dict(active.values_list("id", "created")[:limit])
+    # A changed configuration may have started alerts after `at`.
+    end = max([at, *started.values()])
+    alerts_cancel(alerts=Alert.objects.filter(Among("id", started)), actor=SYSTEM, now=end)
+    return len(started) < limit
 
 
-def _about_cluster(cluster: Cluster) -> QuerySet[Alert]:
-    """The alerts about all shards; alerts from before the cluster was known contain only its name."""
-    named = Q(facts__clusterId=cluster.id) | Q(facts__clusterName__iexact=cluster.name)
-    return Alert.objects.filter(named, group_id=cluster.group_id, event_type__in=_ABOUT_CLUSTERS)
+def _about_clusters(clusters: Sequence[Cluster]) -> QuerySet[Alert]:
+    """The alerts about all shards of clusters of a project.
+
+    Alerts from before a cluster was known contain only its name.
+    """
+    names = Alert.objects.alias(cluster_name=Upper(KT("facts__clusterName")))
+    named = Q(facts__clusterId__in=[cluster.id for cluster in clusters]) | Q(
+        cluster_name__in=[Upper(Value(cluster.name)) for cluster in clusters]
+    )
+    return names.filter(named, group_id=clusters[0].group_id, event_type__in=_ABOUT_CLUSTERS)
 
 
 @transaction.atomic

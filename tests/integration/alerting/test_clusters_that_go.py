@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.engine import evaluation
+from alerting.engine.evaluation import evaluate_signals
 from alerting.engine.purge import emptied_clusters_alerts_cancel
 from alerting.models import Alert, AlertConfig
 from automation.hosts.changes import host_delete
@@ -67,6 +69,18 @@ def test_when_its_last_host_is_reported_in_another(project: Project, config: Ale
     assert statuses(config) == ["CANCELLED"]
 
 
+def test_a_part_of_its_alerts_in_each_turn(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = make_config(project, eventTypeName="CLUSTER_MONGOS_IS_MISSING")
+    shards = [missing(shard_name=f"s{number}") for number in range(5)]
+    ingest(project, host_report("a", cluster_name="c"), events=shards)
+    evaluate()
+    ingest(project, host_report("a", cluster_name="d"))
+    monkeypatch.setattr(evaluation, "ROWS_IN_TURN", 2)
+    for number in (2, 4, 5):
+        assert evaluate_signals(now=clock.now())
+        assert statuses(config).count("CANCELLED") == number
+
+
 def test_not_when_a_host_comes_as_the_last_one_leaves(project: Project, config: AlertConfig) -> None:
     delete("a")
     ingest(project, host_report("b", cluster_name="d"), host_report("e", cluster_name="c"))
@@ -101,7 +115,7 @@ def test_an_alert_is_not_cancelled_before_it_was_created(project: Project) -> No
     ingest(project, host_report("a", cluster_name="d"))
     facts, created = {"clusterId": left}, clock.now() + timedelta(hours=1)
     alert = make_alert(project, event_type="CLUSTER_MONGOS_IS_MISSING", facts=facts, created=created)
-    emptied_clusters_alerts_cancel(cluster_ids=[left], at=clock.now())
+    emptied_clusters_alerts_cancel(cluster_ids=[left], at=clock.now(), limit=500)
     alert.refresh_from_db()
     assert (alert.status, alert.resolved) == ("CANCELLED", created)
 
