@@ -10,7 +10,8 @@ trusted proxy names.
 import resource
 import sys
 from collections import Counter, deque
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterator
+from itertools import chain
 from typing import Generic, TypeVar
 
 from opsapi.api.addresses import Address, address_of, counted_range, forwarded_address, is_trusted_proxy
@@ -97,6 +98,17 @@ class Turns(Generic[Waiting]):
         self._served[requester] += 1
         self._free -= 1
         return request
+
+    def waiting(self) -> Iterator[Waiting]:
+        """Return all requests that wait."""
+        return chain.from_iterable(self._queues.values())
+
+    def drop(self, requester: Hashable, request: Waiting) -> None:
+        """Remove a request that waits."""
+        queue = self._queues[requester]
+        queue.remove(request)
+        if not queue:
+            del self._queues[requester]
 
     def done(self, requester: Hashable) -> None:
         """Count the thread of a served request as free."""

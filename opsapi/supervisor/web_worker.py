@@ -357,13 +357,16 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def _relieve(self) -> None:
         """While too many bytes are held, end the largest connection of the caller with most bytes."""
         while self.held > MOST_HELD:
-            conn = largest([*self.watched[ConnectionPhase.REQUEST], *self.watched[ConnectionPhase.ANSWER]])
+            read_or_sent = (*self.watched[ConnectionPhase.REQUEST], *self.watched[ConnectionPhase.ANSWER])
+            conn = largest([*read_or_sent, *self.turns.waiting()])
             if conn is None or not conn.held:
                 return  # Threads hold the rest.
             self._end(conn, HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _end(self, conn: WebConnection, status: HTTPStatus) -> None:
-        """End a connection early: refuse its incomplete request, or drop its unread response."""
+        """End a connection early: refuse its request, or drop its unread response."""
+        if conn.phase is None:
+            self.turns.drop(conn.requester, conn)
         if conn.phase is ConnectionPhase.ANSWER:
             self._give_up(conn, stalled=True)
         elif conn.is_idle():

@@ -216,6 +216,27 @@ def test_who_sends_too_much_at_once_is_refused_and_nobody_else(server: WebServer
     assert _body(small) == SMALL
 
 
+def test_who_fills_the_queue_for_threads_is_refused_and_nobody_else(
+    server: WebServer, held: ExitStack
+) -> None:
+    slow = [held.enter_context(server.connect()) for _ in range(THREADS - THREADS // 4)]
+    for connection in slow:
+        connection.sendall(get("/wait?queue"))
+    half = b"x" * 100_000
+    small = held.enter_context(server.connect(INNOCENT))
+    small.sendall(POST % (2 * len(half)) + half)
+    large = [held.enter_context(server.connect()) for _ in range(MOST_HELD // TOO_MUCH + 1)]
+    for connection in large:
+        connection.sendall(POST % TOO_MUCH + b"x" * TOO_MUCH)
+    ready, _, _ = select.select(large, [], [], PATIENCE)
+    assert ready[0].recv(100).startswith(b"HTTP/1.1 503 ")
+    small.sendall(half)
+    assert _body(small) == SMALL
+    with server.connect(INNOCENT) as other:
+        other.sendall(get("/go?queue"))
+        assert other.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
 def test_an_answer_that_fails_halfway_is_seen_to_have_failed(tmp_path: Path) -> None:
     with web_server(tmp_path) as server, server.connect() as connection:
         connection.sendall(get("/broken"))

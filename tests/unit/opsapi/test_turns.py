@@ -28,6 +28,14 @@ def test_a_served_caller_waits_behind_callers_that_came_meanwhile() -> None:
     assert taken(turns) == ["a2", "b1", "a3"]
 
 
+def test_a_request_that_waits_can_be_dropped() -> None:
+    turns = waiting(8, "a1", "a2", "b1")
+    turns.drop("a", "a1")
+    turns.drop("b", "b1")
+    assert list(turns.waiting()) == ["a2"]
+    assert taken(turns) == ["a2"]
+
+
 def test_a_quarter_of_the_threads_is_kept_for_others() -> None:
     turns = waiting(4, "a1", "a2", "a3", "a4", "a5")
     assert taken(turns) == ["a1", "a2", "a3"]
