@@ -144,6 +144,8 @@ REPAIRS: Sequence[Repair] = (
     # Its secrets are deleted from then on.
     _is_now("alerting_alertconfig", "deleted"),
     _is_now("alerting_unreachablehost", "next_try", latest="%(ahead)s + %(probe)s", key="host"),
+    # A message that is claimed from then on can say that the host accepts connections.
+    _is_now("alerting_unreachablehost", "since", key="host"),
 )
 """All columns whose times are compared and can lie ahead. Other columns are compared on both sides."""
 

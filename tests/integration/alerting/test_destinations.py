@@ -22,6 +22,7 @@ from alerting.engine.notification_log import alert_notifications
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.resource import LoggedNotificationDocument
 from alerting.engine.rules import not_retried
+from alerting.engine.stored_times import times_repair
 from alerting.incidents.grouping import openings_schedule
 from alerting.insight.timeline import alert_timeline
 from alerting.models import AlertConfig, Destination, Notification, NotificationAttempt, UnreachableHost
@@ -375,6 +376,18 @@ class TestFaults:
         assert UnreachableHost.objects.exists()
         outside.outcome = outcome
         deliver_all(START + MINUTE)
+        assert not UnreachableHost.objects.exists()
+
+    def test_a_host_that_went_away_while_the_clock_was_ahead_can_be_back(
+        self, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, A)
+        down(project)
+        wrong = START + timedelta(days=1)
+        [job] = begin(wrong)
+        delivery.record([(job, AWAY)], now=wrong)
+        times_repair(clock=lambda: START + MINUTE)
+        assert deliver_all(START + MINUTE) == 1
         assert not UnreachableHost.objects.exists()
 
     def test_an_answer_to_an_older_request_hides_no_host_that_takes_no_connection(

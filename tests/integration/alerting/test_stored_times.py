@@ -128,7 +128,8 @@ def _config(project: Project, at: datetime) -> Model:
 
 
 def _unreachable(project: Project, at: datetime) -> UnreachableHost:
-    return UnreachableHost.objects.create(host="http://a:80", failures=1, since=at, next_try=at + 10 * SECOND)
+    host = f"http://{new_id()}:80"
+    return UnreachableHost.objects.create(host=host, failures=1, since=at, next_try=at + 10 * SECOND)
 
 
 def _delayed(project: Project, at: datetime) -> Notification:
@@ -219,6 +220,7 @@ ROWS: Mapping[tuple[str, str], tuple[Make, str, timedelta]] = {
     ("alerting_destination", "updated"): (_destination, "updated", timedelta(0)),
     ("alerting_alertconfig", "deleted"): (_config, "deleted", timedelta(0)),
     ("alerting_unreachablehost", "next_try"): (_unreachable, "next_try", timedelta(0)),
+    ("alerting_unreachablehost", "since"): (_unreachable, "since", timedelta(0)),
 }
 """For each repair: a row that was written at a time, the column that decides, and its distance from the time
 of the repair."""
