@@ -141,11 +141,15 @@ REPAIRS: Sequence[Repair] = (
     ),
     Repair("alerting_destination", "slowed", "slowed = %(now)s"),
     Repair("alerting_destination", "updated", "updated = %(now)s, next_try = NULL, paused_until = NULL"),
+    _is_now("alerting_destination", "answered"),
+    _is_now("alerting_destination", "failing_since"),
     # Its secrets are deleted from then on.
     _is_now("alerting_alertconfig", "deleted"),
     _is_now("alerting_unreachablehost", "next_try", latest="%(ahead)s + %(probe)s", key="host"),
     # A message that is claimed from then on can say that the host accepts connections.
     _is_now("alerting_unreachablehost", "since", key="host"),
+    # Tests from then on are remembered.
+    _is_now("integrations_integration", "updated"),
 )
 """All columns whose times are compared and can lie ahead. Other columns are compared on both sides."""
 

@@ -44,6 +44,7 @@ from tests.each import each
 from tests.factories.accesslist import ProjectFactory, UserFactory, make_entry
 from tests.factories.alerting import make_alert, make_config, make_destination, make_notification
 from tests.factories.automation import host_report, ingest, make_agent, make_host, make_turn
+from tests.factories.integrations import make_integration
 from tests.steps import STEPS
 
 pytestmark = pytest.mark.django_db
@@ -132,6 +133,13 @@ def _unreachable(project: Project, at: datetime) -> UnreachableHost:
     return UnreachableHost.objects.create(host=host, failures=1, since=at, next_try=at + 10 * SECOND)
 
 
+def _integration(project: Project, at: datetime) -> Model:
+    integration = make_integration(project)
+    integration.updated = at
+    integration.save()
+    return integration
+
+
 def _delayed(project: Project, at: datetime) -> Notification:
     return make_notification(project, created=at, due=at + 30 * MINUTE)
 
@@ -218,9 +226,20 @@ ROWS: Mapping[tuple[str, str], tuple[Make, str, timedelta]] = {
     ("alerting_destination", "tried"): (_destination, "tried", timedelta(0)),
     ("alerting_destination", "slowed"): (_slowed, "slowed", timedelta(0)),
     ("alerting_destination", "updated"): (_destination, "updated", timedelta(0)),
+    ("alerting_destination", "answered"): (
+        lambda project, at: make_destination(project, answered=at),
+        "answered",
+        timedelta(0),
+    ),
+    ("alerting_destination", "failing_since"): (
+        lambda project, at: make_destination(project, failing_since=at),
+        "failing_since",
+        timedelta(0),
+    ),
     ("alerting_alertconfig", "deleted"): (_config, "deleted", timedelta(0)),
     ("alerting_unreachablehost", "next_try"): (_unreachable, "next_try", timedelta(0)),
     ("alerting_unreachablehost", "since"): (_unreachable, "since", timedelta(0)),
+    ("integrations_integration", "updated"): (_integration, "updated", timedelta(0)),
 }
 """For each repair: a row that was written at a time, the column that decides, and its distance from the time
 of the repair."""
