@@ -90,6 +90,15 @@ REPAIRS: Sequence[Repair] = (
         latest="%(ahead)s + %(turn_length)s",
         only="ended IS NULL",
     ),
+    # A turn that was held while the clock was ahead lets no other move wait for longer.
+    Repair("automation_planturn", "ended", "ended = %(now)s, granted = least(granted, %(now)s)"),
+    Repair("automation_planturn", "granted", "granted = least(ended, %(now)s)"),
+    Repair(
+        "automation_waitingmove",
+        "asked",
+        "asked = %(now)s, began = least(began, %(now)s), since = least(since, %(now)s)",
+    ),
+    Repair("automation_waitingmove", "began", "began = %(now)s, since = least(since, %(now)s)"),
     _is_now("automation_reportanswer", "created"),
     _is_now("automation_processstatus", "reported"),
     _is_now("accesslist_accesslistentry", "last_used"),
@@ -134,6 +143,8 @@ REPAIRS: Sequence[Repair] = (
         latest="%(ahead)s + %(reports_ahead)s",
         only="status = 'TRACKING'",
     ),
+    # An alert that is over waits only for signals that exist now.
+    _is_now("alerting_alert", "updated", only="over IS NOT NULL"),
     Repair(
         "alerting_destination",
         "tried",

@@ -412,7 +412,7 @@ def _time_held(turns: QuerySet[PlanTurn], since: datetime, now: datetime) -> tim
     """How long turns of a unit were held in this time: only one turn at a time."""
     recent = turns.filter(Q(ended=None) | Q(ended__gt=since), granted__lt=now)
     times = [min(turn.ended or now, now) - max(turn.granted, since) for turn in recent]
-    return min(sum(times, timedelta()), max(now - since, timedelta()))
+    return max(min(sum(times, timedelta()), now - since), timedelta())
 
 
 def _end_wait(act: RecordedAct, row: WaitingMove) -> None:

@@ -8,6 +8,7 @@ import time_machine
 
 from accesslist.models import Project
 from accesslist.projects.changes import project_delete
+from alerting.engine.stored_times import times_repair
 from alerting.engine.worker import Worker
 from alerting.models import Alert, AlertConfig
 from automation.agents.changes import heartbeats_sweep
@@ -94,6 +95,33 @@ def test_an_alert_about_waiting_ends_if_the_agent_does_not_ask_again(
             sweep()
         assert (after_evaluation(config), continued(ready)) == (["CLOSED"], 1)
     assert not WaitingMove.objects.exists()
+
+
+def test_a_turn_that_ended_while_the_clock_was_ahead_delays_no_alert(
+    agent: ApiClient, ready: Project
+) -> None:
+    config = make_config(ready, eventTypeName=WAITING)
+    measured(ready)
+    give(agent, ready, taken(agent, ready, asked(2, request_id="other")), outcome="DONE")
+    PlanTurn.objects.update(ended=clock.now() + timedelta(days=1))
+    times_repair(clock=clock.now)
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        for _ in range(5):
+            assert why_not(ask(agent, ready, asked(waits="the lag of p2 is 60 s"))) == "AGENT_WAITS"
+            traveller.shift(PATIENCE / 4)
+        assert opened(config) == [machine(1)]
+
+
+def test_a_move_that_asked_while_the_clock_was_ahead_did_not_begin_to_wait_earlier(
+    agent: ApiClient, ready: Project
+) -> None:
+    measured(ready)
+    taken(agent, ready, asked(2, request_id="other"))
+    assert why_not(ask(agent, ready, asked())) == "TURN"
+    began = WaitingMove.objects.get().began
+    WaitingMove.objects.update(asked=clock.now() + timedelta(days=1))
+    assert why_not(ask(agent, ready, asked())) == "TURN"
+    assert WaitingMove.objects.get().began == began
 
 
 def test_a_move_that_waits_for_a_guard_of_its_agent_raises_an_alert_too(

@@ -34,6 +34,7 @@ from automation.models import (
     PlanTurn,
     ProcessStatus,
     ReportAnswer,
+    WaitingMove,
     Watcher,
 )
 from automation.turns.rules import TURN_LENGTH
@@ -161,8 +162,26 @@ def _turn(project: Project, at: datetime) -> PlanTurn:
     return make_turn(project, granted=at, expires=at + TURN_LENGTH, until=at + 10 * MINUTE)
 
 
+def _waiting_move(project: Project, at: datetime) -> WaitingMove:
+    return WaitingMove.objects.create(
+        group=project, process="p1", move="RESTART", reason="TURN", since=at, began=at, asked=at
+    )
+
+
 ROWS: Mapping[tuple[str, str], tuple[Make, str, timedelta]] = {
     ("automation_planturn", "expires"): (_turn, "expires", timedelta(0)),
+    ("automation_planturn", "ended"): (
+        lambda project, at: make_turn(project, granted=at, ended=at),
+        "ended",
+        timedelta(0),
+    ),
+    ("automation_planturn", "granted"): (
+        lambda project, at: make_turn(project, granted=at, expires=database_time()),
+        "granted",
+        timedelta(0),
+    ),
+    ("automation_waitingmove", "asked"): (_waiting_move, "asked", timedelta(0)),
+    ("automation_waitingmove", "began"): (_waiting_move, "began", timedelta(0)),
     ("automation_agent", "last_report"): (
         lambda project, at: make_agent(project, last_report=at),
         "last_report",
@@ -222,6 +241,11 @@ ROWS: Mapping[tuple[str, str], tuple[Make, str, timedelta]] = {
     ("alerting_workerheartbeat", "stuck"): (_stuck_worker, "stuck", timedelta(0)),
     ("alerting_notification", "created"): (_delayed, "due", 30 * MINUTE),
     ("alerting_notification", "due"): (_retried, "due", timedelta(0)),
+    ("alerting_alert", "updated"): (
+        lambda project, at: make_alert(project, over=database_time(), updated=at),
+        "updated",
+        timedelta(0),
+    ),
     ("alerting_alert", "created"): (_tracking, "opens", 30 * MINUTE),
     ("alerting_destination", "tried"): (_destination, "tried", timedelta(0)),
     ("alerting_destination", "slowed"): (_slowed, "slowed", timedelta(0)),
