@@ -187,7 +187,8 @@ class Worker:
         self._end = end
         self._progress = LoopProgress()
         self._stopping = threading.Event()
-        self._failing: dict[str, datetime] = {}
+        # Since when loops fail, by the steady clock: a step of the other clock changes nothing.
+        self._failing: dict[str, float] = {}
         """The loops whose last step failed, with the time of the first failure since the last success."""
         self._said_away = -math.inf
         """The monotonic time at which the log last said that the database is unreachable."""
@@ -411,7 +412,7 @@ class Worker:
             if not self._failing:
                 self._said_away = -math.inf
             return done
-        self._failing.setdefault(loop, clock.now())
+        self._failing.setdefault(loop, clock.steady())
         connection.close()
         return 0
 
@@ -432,16 +433,20 @@ class Worker:
         self._said_away = moment
         return True
 
-    def _longest_failing(self) -> tuple[str, datetime] | None:
+    def _longest_failing(self, now: datetime) -> tuple[str, datetime] | None:
         """The other loop that has failed for longest, and since when."""
         this = threading.current_thread().name
-        others = [failing for failing in self._failing.copy().items() if failing[0] != this]
-        return min(others, key=lambda failing: failing[1], default=None)
+        others = [(began, loop) for loop, began in self._failing.copy().items() if loop != this]
+        if not others:
+            return None
+        began, loop = min(others)
+        return loop, now - timedelta(seconds=clock.steady() - began)
 
     def _beat(self) -> bool:
         self._compare_clocks()
         now = clock.now()
-        worker_seen(name=self.name, now=now, clock_ahead=clock.difference(), failing=self._longest_failing())
+        failing = self._longest_failing(now)
+        worker_seen(name=self.name, now=now, clock_ahead=clock.difference(), failing=failing)
         if notifications_bring_forward(now=now):
             self._messages.wake()
         return True

@@ -20,7 +20,7 @@ from alerting.configs.changes import alert_config_delete
 from alerting.engine import worker as worker_module
 from alerting.engine.leases import worker_seen, worker_stuck
 from alerting.engine.worker import Wakeups, Worker, own_connection
-from alerting.engine.workers import workers_seen, workers_stuck, wrong_clocks
+from alerting.engine.workers import failing_loop_words, workers_seen, workers_stuck, wrong_clocks
 from alerting.models import Alert, NotificationSetting, WorkerHeartbeat
 from automation.models import Agent, FleetWatch
 from events.choices import Work
@@ -336,16 +336,28 @@ def test_the_heartbeat_names_the_loop_that_has_failed_for_longest() -> None:
     for loop in ("evaluate", "sweep"):
         _guarded_in(worker, loop, _fail)
     # The heartbeat reaches the database, so its own failures have ended.
-    worker._failing[threading.current_thread().name] = clock.now() - timedelta(hours=1)
+    worker._failing[threading.current_thread().name] = 0
     worker._beat()
     row = WorkerHeartbeat.objects.get()
-    assert (row.failing_loop, row.failing_since) == ("evaluate", worker._failing["evaluate"])
+    assert row.failing_loop == "evaluate"
+    assert row.failing_since is not None
+    began = worker._failing["evaluate"]
     _guarded_in(worker, "evaluate", _fail)
-    assert worker._failing["evaluate"] == row.failing_since
+    assert worker._failing["evaluate"] == began
     for loop in ("evaluate", "sweep"):
         _guarded_in(worker, loop, lambda: 0)
     worker._beat()
     assert WorkerHeartbeat.objects.filter(failing_loop="", failing_since=None).exists()
+
+
+@pytest.mark.django_db
+def test_a_loop_that_fails_since_the_clock_was_ahead_is_reported() -> None:
+    worker = Worker("host:1")
+    clock.follow(database_time() + timedelta(days=1), clock.steady())
+    _guarded_in(worker, "evaluate", _fail)
+    worker._failing["evaluate"] -= 60
+    worker._beat()
+    assert (failing_loop_words(clock.now()) or "").startswith("the loop evaluate of worker host:1 has failed")
 
 
 def _is_waited_for(holder: Connection[tuple[object, ...]]) -> bool:
