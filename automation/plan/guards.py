@@ -152,6 +152,19 @@ def disturbance_holds(state: UnitState, subject: str) -> list[PlanHold]:
     return [hold for guard in guards for hold in guard(state, subject)]
 
 
+def loss_holds(state: UnitState, subject: str, *, leaves: bool) -> list[PlanHold]:
+    """Why the replica set must not lose the member, or a part of what it does, now; empty if the guards hold.
+
+    A member that is away or lags acknowledges no write in time: the set loses nothing with it, and the alerts
+    that are open because of it must not keep it. `leaves`: the oplog does not matter, because the member does
+    not come back.
+    """
+    if (state.is_known(subject) and not state.is_healthy(subject)) or _is_late(state, subject):
+        return []
+    guards = (lag, alerts) if leaves else (lag, oplog, alerts)
+    return [hold for guard in guards for hold in guard(state, subject)]
+
+
 def interruption_holds(state: UnitState, move: Move) -> list[PlanHold]:
     """Why the member must not be interrupted by the move now; empty if all guards hold."""
     return [*disturbance_holds(state, move.process), *resync_holds(state, move)]
@@ -232,9 +245,17 @@ def lag(state: UnitState, subject: str) -> Iterator[PlanHold]:
         behind = state.process(name).lag
         if behind is None:
             yield state.hold(PlanReason.LAG_UNKNOWN, subject, other=name)
-        elif behind - timedelta(seconds=member.delay) > MOST_LAG:
+        elif _is_late(state, name):
             seconds = {"lag": ceil(behind.total_seconds()), "most": int(MOST_LAG.total_seconds())}
             yield state.hold(PlanReason.LAG, subject, other=name, **seconds)
+
+
+def _is_late(state: UnitState, name: str) -> bool:
+    """Whether a secondary is known to lack more than the newest writes."""
+    behind, member = state.process(name).lag, state.member(name)
+    if behind is None or member is None or state.state(name) is not MemberState.SECONDARY:
+        return False
+    return behind - timedelta(seconds=member.delay) > MOST_LAG
 
 
 def oplog(state: UnitState, subject: str) -> Iterator[PlanHold]:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from automation.plan.guards import (
     UnitState,
     interruption_holds,
+    loss_holds,
     majority_of,
     others_present,
     primary,
@@ -20,7 +21,7 @@ from automation.plan.guards import (
 )
 from automation.plan.reasons import PlanReason
 from automation.plan.reported import OLD
-from automation.plan.set_moves import step_down_holds
+from automation.plan.set_moves import member_holds, step_down_holds
 from automation.plan.values import (
     AFTER_STEP_DOWN,
     DISTURBING,
@@ -119,7 +120,24 @@ def _of_member(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]
         return step_down_holds(state, process)
     if kind in AFTER_STEP_DOWN:
         return [*_not_primary(state, process), *interruption_holds(state, state.move(kind, process))]
+    if kind is MoveKind.REMOVE_MEMBER:
+        return _of_removal(state, process)
     return _of_all_members(state, process, kind)
+
+
+def _of_removal(state: UnitState, process: str) -> list[PlanHold]:
+    """The guards of the removal of a member that the document does not have; its agent knows which.
+
+    A member of which no report says anything may be gone for good: it may leave.
+    """
+    kind = MoveKind.REMOVE_MEMBER
+    leaving = [member for member in state.config if not state.unit.keeps_member(member.process)]
+    if not leaving:
+        return _of_all_members(state, process, kind)
+    moves = [state.move(kind, process, members=(member,)) for member in leaving]
+    return min(
+        (member_holds(state, move, takes=state.is_known(move.members[0].process)) for move in moves), key=len
+    )
 
 
 def _of_all_members(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]:
@@ -131,6 +149,9 @@ def _of_all_members(state: UnitState, process: str, kind: MoveKind) -> list[Plan
         holds += others_present(state, process)
     if is_value or kind in DISTURBING:
         holds += majority_of(state, process, state.config)
+    if kind in DISTURBING:
+        # Which member loses what is not known here, so no member is left out.
+        holds += loss_holds(state, process, leaves=kind is MoveKind.REMOVE_MEMBER)
     return holds
 
 

@@ -14,6 +14,7 @@ from automation.plan.guards import (
     UnitState,
     disturbance_holds,
     electable,
+    loss_holds,
     majority_of,
     others_present,
     primary,
@@ -247,16 +248,42 @@ def _change_holds(state: UnitState, move: Move) -> list[PlanHold]:
     """Why the members cannot change now."""
     if move.kind is MoveKind.STEP_DOWN:
         return step_down_holds(state, move.process)
+    return [*_refusals(state, move), *member_holds(state, move, takes=_takes(state, move))]
+
+
+def member_holds(state: UnitState, move: Move, *, takes: bool) -> list[PlanHold]:
+    """Why a guard lets a change of the members wait. `takes`: the replica set loses something by it."""
     member = move.members[0]
     # A new arbiter votes at once, but the members before it need a majority without it.
     without = member.process if move.kind is MoveKind.ADD_MEMBER else ""
+    leaves = move.kind is MoveKind.REMOVE_MEMBER
     return [
-        *_refusals(state, move),
         *turn(state, move.process),
         *primary(state, member.process),
         *others_present(state, member.process),
         *majority_of(state, member.process, members_after(state.config, move), without=without),
+        *(loss_holds(state, member.process, leaves=leaves) if takes else ()),
     ]
+
+
+def _takes(state: UnitState, move: Move) -> bool:
+    """Whether the replica set loses a member, or a part of what it does, or can get another primary.
+
+    A member does less with fewer votes, a lower priority or a longer delay, and hidden. It becomes the
+    primary if its priority rises above that of the primary.
+    """
+    after = move.members[0]
+    now, first = state.member(after.process), state.member(state.only_primary)
+    if now is None:
+        return False
+    rises = first is not None and first != now and now.priority <= first.priority < after.priority
+    does_less = (
+        after.votes < now.votes
+        or after.priority < now.priority
+        or after.delay > now.delay
+        or after.is_hidden > now.is_hidden
+    )
+    return move.kind is MoveKind.REMOVE_MEMBER or rises or does_less
 
 
 def _refusals(state: UnitState, move: Move) -> Iterator[PlanHold]:

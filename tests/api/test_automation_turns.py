@@ -257,6 +257,57 @@ def test_an_open_alert_of_the_set_refuses_the_turn_unless_the_plan_caused_it(
     assert taken(agent, ready, asked(2, request_id="other"))["fence"] == 2
 
 
+MEMBERS = ["p0", "p1", "p2", "p3"]
+OUT_OF_SYNC: dict[str, Any] = {"p2": {LAG: 3600.0}}
+AWAY: dict[str, Any] = {"reachable": False}
+
+
+@each(
+    "row",
+    [
+        ("REMOVE_MEMBER", {}, False, None),
+        ("REMOVE_MEMBER", {"oplog": 60.0}, False, None),
+        ("REMOVE_MEMBER", OUT_OF_SYNC, False, "LAG"),
+        ("REMOVE_MEMBER", {"lag": None}, False, "LAG_UNKNOWN"),
+        ("REMOVE_MEMBER", {}, True, "ALERT"),
+        ("REMOVE_MEMBER", {"p3": AWAY}, True, None),
+        ("REMOVE_MEMBER", {"p3": {"type_name": HostType.RECOVERING}}, True, None),
+        ("REMOVE_MEMBER", {"p3": {LAG: 3600.0}}, True, None),
+        ("REMOVE_MEMBER", {"p3": None}, True, None),
+        ("REMOVE_MEMBER", {"p2": AWAY, "p3": AWAY}, False, "MEMBER_AWAY"),
+        ("CHANGE_MEMBER", {}, False, None),
+        ("CHANGE_MEMBER", OUT_OF_SYNC, False, "LAG"),
+        ("CHANGE_MEMBER", {"oplog": 60.0}, False, "OPLOG_SHORT"),
+        ("CHANGE_MEMBER", {}, True, "ALERT"),
+        ("ADD_MEMBER", {**OUT_OF_SYNC, "oplog": 60.0}, True, None),
+    ],
+)
+def test_the_guards_of_a_restart_keep_a_member_that_is_well(
+    agent: ApiClient,
+    publisher: ApiClient,
+    path: str,
+    project: Project,
+    row: tuple[str, dict[str, Any], bool, str | None],
+) -> None:
+    """The document does not have p3, which is a member."""
+    move, changes, has_alert, reason = row
+    sent = replica_set()
+    sent["processes"].append({**sent["processes"][0], "name": "p3", "hostname": machine(3)})
+    published(publisher, path, sent)
+    measured(project, **changes)
+    own = changes.get("p3", {})
+    if own is not None:
+        lag = changes.get("lag", 1.0)
+        measured_lag = {} if lag is None else {LAG: lag}
+        values: dict[str, Any] = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs"}
+        report_of = host_report(machine(3), **{"version": "7.0.2", **values, **measured_lag, **own})
+        ingest(project, report_of, agent="agent3", agent_type=AgentType.MONITORING)
+    if has_alert:
+        make_alert(project, event_type="TOO_FEW_HEALTHY_MEMBERS", facts={"replicaSetName": "rs"})
+    answer = ask(agent, project, asked(0, move, members=MEMBERS))
+    assert (why_not(answer) if reason else answer.status_code) == (reason or 201), answer.content
+
+
 @each("seconds", [5, 60])
 def test_the_plan_causes_an_alert_also_if_the_clock_of_its_agent_is_behind(
     agent: ApiClient, ready: Project, seconds: int

@@ -424,6 +424,7 @@ PLAN_BREAKS = (
     PlanBreak("lag is ignored", 103, _CALM, _without("lag")),
     PlanBreak("the oplog is ignored", 7, frozenset({_P.OPLOG}), _without("oplog")),
     PlanBreak("alerts are ignored", 84, _CALM, _without("alerts")),
+    PlanBreak("members leave whatever the others do", 76, _CALM, _without("loss_holds")),
     PlanBreak("nobody needs to follow the primary", 98, _END, _without("electable")),
     PlanBreak("unknown counts as healthy", 304, frozenset(_P), _unknown_is_healthy),
     PlanBreak("the primary does not step down", 1, _PRIMARY, _primary_is_interrupted),

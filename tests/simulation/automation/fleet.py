@@ -206,9 +206,14 @@ class SimulatedSet:
             self.violates(FleetPromise.PRIMARY_LAST, f"{name} is disturbed, and the primary is {primary}")
         for what in self._unrest(name):
             self.violates(FleetPromise.CALM, f"{name} is disturbed while {what}")
+        self._check_oplog(member)
+
+    def _check_oplog(self, member: MemberConfig) -> None:
         data = sum(not other.is_arbiter for other in self.config)
         if self.oplog_lost and self.oplog < 3600 and not member.is_arbiter and data > 1:
-            self.violates(FleetPromise.OPLOG, f"{name} is disturbed with an oplog of {self.oplog} s")
+            self.violates(
+                FleetPromise.OPLOG, f"{member.process} is disturbed with an oplog of {self.oplog} s"
+            )
 
     def _unrest(self, name: str) -> Iterator[str]:
         for member in self.config:
@@ -217,8 +222,34 @@ class SimulatedSet:
                 continue
             if server.state not in _HEALTHY:
                 yield f"{member.process} is {server.state}"
-            if server.state is MemberState.SECONDARY and server.lag - member.delay > MOST_LAG:
+            if self._lags(member):
                 yield f"{member.process} lags {server.lag} s"
+
+    def _lags(self, member: MemberConfig) -> bool:
+        server = self.servers[member.process]
+        return server.state is MemberState.SECONDARY and server.lag - member.delay > MOST_LAG
+
+    def losing(self, config: tuple[MemberConfig, ...]) -> Iterator[MemberConfig]:
+        """The members that work, and in another configuration leave, do less, or replace the primary."""
+        after = {member.process: member for member in config}
+        primary = self.primary()
+        first = self.member(primary.name) if primary is not None else None
+        for member in self.config:
+            changed = after.get(member.process)
+            is_less = changed is None or (
+                changed.votes < member.votes
+                or changed.priority < member.priority
+                or changed.delay > member.delay
+                or (changed.is_hidden and not member.is_hidden)
+            )
+            replaces = (
+                changed is not None
+                and first is not None
+                and first != member
+                and member.priority <= first.priority < changed.priority
+            )
+            if (is_less or replaces) and self.is_healthy(member.process) and not self._lags(member):
+                yield member
 
     def stop(self, name: str, *, by_plan: bool = True) -> None:
         server = self.servers[name]
@@ -474,6 +505,7 @@ class SimulatedSet:
         if len(changed) > 1:
             self.violates(FleetPromise.SERVER, f"the votes of {sorted(changed)} change at once")
         self._check_voters(config)
+        self._check_losses(config)
         self.config = config
         self._check_acknowledgement()
         for joined in set(after) - set(before):
@@ -489,6 +521,15 @@ class SimulatedSet:
             self.violates(
                 FleetPromise.MAJORITY, f"the members change, and {self.healthy_voters()} are healthy"
             )
+
+    def _check_losses(self, config: tuple[MemberConfig, ...]) -> None:
+        """Check the promises before members leave or do less. A member that leaves needs no oplog."""
+        staying = {member.process for member in config}
+        for member in self.losing(config):
+            for what in self._unrest(member.process):
+                self.violates(FleetPromise.CALM, f"{member.process} changes or leaves while {what}")
+            if member.process in staying:
+                self._check_oplog(member)
 
     def _join(self, server: SimulatedServer, member: MemberConfig) -> None:
         self._check_keys(server)

@@ -1,5 +1,6 @@
 """What a move must not break, as far as only the run knows it."""
 
+from automation.plan.set_moves import members_after
 from automation.plan.values import INTERRUPTING, WITH_TURN, Move, MoveKind, ObservedFleet
 from tests.simulation.automation.documents import SET_NAME
 from tests.simulation.automation.fleet import FleetPromise, SimulatedServer
@@ -31,7 +32,10 @@ def check_move(state: RunState, move: Move, observed: ObservedFleet, unseen: set
     if move.kind is MoveKind.INITIATE and hidden:
         world.violates(FleetPromise.HANDS_OFF, f"{move.process} initiates, and {hidden} are hidden")
     is_member = world.member(move.process) is not None
-    if move.kind in ROLLING and is_member and observed.sets[SET_NAME].alerts and not world.shuts_down:
+    changes = move.kind in {MoveKind.CHANGE_MEMBER, MoveKind.REMOVE_MEMBER}
+    loses = changes and any(world.losing(members_after(world.config, move)))
+    disturbs = loses or (move.kind in ROLLING and is_member)
+    if disturbs and observed.sets[SET_NAME].alerts and not world.shuts_down:
         world.violates(FleetPromise.CALM, f"{move.kind.value} of {move.process} during an alert")
 
 

@@ -643,6 +643,71 @@ class TestMembers:
         assert ("MEMBER_UNCLEAR" in reasons(found)) is not leaves
         assert leaves or removals == []
 
+    @each(
+        ("stated", "kinds"),
+        [
+            ({"votes": 0, "priority": 0}, []),
+            ({"priority": 0.5}, []),
+            ({"priority": 0, "hidden": True}, []),
+            ({"priority": 2}, []),
+            ({"priority": 1}, ["CHANGE_MEMBER"]),
+        ],
+    )
+    @each(
+        ("seen", "reason"),
+        [
+            ({"p2": {"lag": timedelta(seconds=3600)}}, "LAG"),
+            ({"p2": {"lag": None}}, "LAG_UNKNOWN"),
+            ({"of_set": {"oplog": timedelta(seconds=60)}}, "OPLOG_SHORT"),
+            ({"of_set": {"alerts": ("TOO_FEW_HEALTHY_MEMBERS",)}}, "ALERT"),
+        ],
+    )
+    def test_a_change_waits_if_the_replica_set_loses_something_by_it(
+        self, stated: dict[str, Any], kinds: list[str], seen: dict[str, Any], reason: str
+    ) -> None:
+        before = {1: {"priority": 0, "votes": 0}} if kinds else {}
+        observed = fleet(replica_set(members=before), **seen)
+        found = step(goal_of(replica_set(members={1: stated})), observed)
+        assert [kind for kind, _ in moves(found)] == kinds
+        assert reasons(found) == (set() if kinds else {reason})
+
+    @each(
+        ("seen", "reason"),
+        [
+            ({"p2": {"lag": timedelta(seconds=11)}}, "LAG"),
+            ({"of_set": {"alerts": ("TOO_FEW_HEALTHY_MEMBERS",)}}, "ALERT"),
+            ({"of_set": {"alerts": None}}, "ALERTS_UNKNOWN"),
+            ({"of_set": {"oplog": timedelta(seconds=60)}}, None),
+        ],
+    )
+    def test_a_healthy_member_leaves_only_if_the_others_are_well(
+        self, seen: dict[str, Any], reason: str | None
+    ) -> None:
+        found = step(goal_of(replica_set(3)), fleet(replica_set(4), **seen))
+        assert moves(found) == ([] if reason else [("REMOVE_MEMBER", "p0")])
+        assert reasons(found) == ({reason} if reason else set())
+
+    @each(
+        "seen",
+        [
+            {"is_running": False, "state": None},
+            {"state": MemberState.RECOVERING},
+            {"lag": timedelta(seconds=3600)},
+        ],
+    )
+    def test_a_member_that_is_away_or_lags_leaves_during_an_alert(self, seen: dict[str, Any]) -> None:
+        of_set = {"alerts": ("TOO_FEW_HEALTHY_MEMBERS",)}
+        for others in ({}, {"p2": {"lag": timedelta(seconds=60)}}):
+            observed = fleet(replica_set(4), of_set=of_set, p3=seen, **others)
+            assert moves(step(goal_of(replica_set(3)), observed)) == [("REMOVE_MEMBER", "p0")]
+
+    def test_a_member_joins_while_another_lags_during_an_alert(self) -> None:
+        of_set = {"alerts": ("TOO_FEW_HEALTHY_MEMBERS",), "config": goal_of(replica_set(3)).units[0].members}
+        late = {"lag": timedelta(seconds=60)}
+        joins = {"state": MemberState.UNINITIATED, "has_data": False}
+        observed = fleet(replica_set(4), of_set=of_set, p2=late, p3=joins)
+        assert moves(step(goal_of(replica_set(4)), observed)) == [("ADD_MEMBER", "p0")]
+
     def test_data_that_would_be_deleted_is_refused(self) -> None:
         observed = fleet(replica_set(4), p3={"state": MemberState.UNINITIATED})
         config = goal_of(replica_set(3)).units[0].members
