@@ -5,7 +5,7 @@ time runs out, unless it releases or hands over the host. Requests of a project 
 another.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -293,19 +293,16 @@ class Ask:
                 )  # Several watchers have it: the one with the most of it wants the rest.
                 if (owners[unit][self.me], self.me) > (owners[unit][other], other):
                     self._want_all(keys)
-        while offered:
-            richest = max(offered, key=lambda other: (self.loads[other], other))
+        waiting = {other: deque(units.items()) for other, units in offered.items() if units}
+        while waiting:
+            richest = max(waiting, key=lambda other: (self.loads[other], other))
             more = self.loads[richest] - self.loads[self.me]
-            # If we can watch only part of a unit, it would be wanted back.
-            fitting = [
-                unit
-                for unit, keys in offered[richest].items()
-                if len(keys) < more and len(keys) == owners[unit][richest]
-            ]
-            if fitting:
-                self._want_all(offered[richest].pop(fitting[0]))
-            else:
-                del offered[richest]
+            unit, keys = waiting[richest].popleft()
+            # If we can watch only part of a unit, it would be wanted back. A unit that is too large stays so.
+            if len(keys) < more and len(keys) == owners[unit][richest]:
+                self._want_all(keys)
+            if not waiting[richest]:
+                del waiting[richest]
 
     def _want_all(self, keys: Iterable[Key]) -> None:
         for key in keys:
