@@ -1,6 +1,7 @@
 """The progress of an automation configuration as the API shows it."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -212,8 +213,21 @@ def _plan(status: AutomationStatus, process: ProcessState) -> ShownPlan | JsonOb
             if is_new
             or "finished" not in move  # Until agents know the new version, they report the old plan.
         ],
-        "waits": [*known["waits"], *_new_waits(process.plan["waits"], known["waits"])],
+        "waits": _waits(process.plan["waits"], known["waits"], status.agent_waits.get(process.name)),
     }
+
+
+def _waits(
+    waits: Sequence[JsonObject], known: Sequence[JsonObject], since: datetime | None
+) -> list[JsonObject]:
+    """The reasons of the platform, and other reasons of the agent. `since`: when the agent first waited."""
+    reported = {wait["reason"] for wait in waits} if since else ()
+    return [
+        {**wait, "since": wire_time(since)}
+        if since and wait["reason"] in reported and "since" not in wait
+        else wait
+        for wait in (*known, *_new_waits(waits, known))
+    ]
 
 
 def _new_waits(waits: Iterable[JsonObject], known: Sequence[JsonObject]) -> Iterable[JsonObject]:

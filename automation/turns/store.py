@@ -56,13 +56,15 @@ MOST_DOCUMENTS = 5
 class AutomationStatus:
     """The version and the pause of a plan, and each process with its plan.
 
-    `plans`: by the name of the process; None if the document cannot be decrypted.
+    `plans`: by the name of the process; None if the document cannot be decrypted. `agent_waits`: since when
+    agents let the next move of a process wait by what they see themselves.
     """
 
     version: int
     pause: PausedPlan | None
     processes: list[ProcessState]
     plans: Mapping[str, ShownPlan] | None
+    agent_waits: Mapping[str, datetime]
 
 
 def pause_of(group_id: str) -> PausedPlan | None:
@@ -177,9 +179,10 @@ def automation_status(group_id: str, now: datetime) -> AutomationStatus:
         drawn = None
     granted = PlanTurn.objects.filter(group_id=group_id, goal_version=version).order_by("granted", "id")
     turns = granted.exclude(state=TurnState.EXPIRED.value, reason__isnull=False)  # No move began.
+    waiting = WaitingMove.objects.filter(group_id=group_id, asked__gt=now - FORGOTTEN_AFTER)
     # Agents report themselves why they wait.
-    others = WaitingMove.objects.exclude(reason=PlanReason.AGENT_WAITS.name)
-    waiting = others.filter(group_id=group_id, asked__gt=now - FORGOTTEN_AFTER)
+    by_agents = {row.process: row.since for row in waiting if row.reason == PlanReason.AGENT_WAITS.name}
+    others = [row for row in waiting if row.process not in by_agents]
     held = turns_held(group_id, now)
     plans = (
         None
@@ -187,10 +190,12 @@ def automation_status(group_id: str, now: datetime) -> AutomationStatus:
         else with_turns(
             drawn,
             [(turn.process, _shown_turn(turn, now)) for turn in turns],
-            {row.process: wait for row in waiting if (wait := _shown_wait(row, held))},
+            {row.process: wait for row in others if (wait := _shown_wait(row, held))},
         )
     )
-    return AutomationStatus(version=version, pause=pause, processes=processes, plans=plans)
+    return AutomationStatus(
+        version=version, pause=pause, processes=processes, plans=plans, agent_waits=by_agents
+    )
 
 
 def _shown_turn(turn: PlanTurn, now: datetime) -> ShownMove:

@@ -12,6 +12,7 @@ from alerting.engine.stored_times import times_repair
 from alerting.engine.worker import Worker
 from alerting.models import Alert, AlertConfig
 from automation.agents.changes import heartbeats_sweep
+from automation.choices import AgentType
 from automation.hosts.changes import host_delete
 from automation.models import FleetWatch, Host, PlanTurn, WaitingMove
 from automation.turns.changes import REMEDY, plans_sweep
@@ -20,10 +21,14 @@ from events.models import Event
 from integrations.choices import MessageKind
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from opsapi.clock import wire_time
+from tests.api import bodies
 from tests.api.automation import path, published, publisher, refusal
+from tests.api.test_automation_plan import report
 from tests.api.turns import agent, ask, asked, give, machine, measured, replica_set, taken, why_not
 from tests.client import ApiClient
 from tests.factories.alerting import make_config
+from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.conftest import outside
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
 
@@ -145,6 +150,29 @@ def test_the_status_does_not_repeat_why_an_agent_waits(
     ask(agent, ready, asked(waits="the lag of p2 is 60 s, more than 10 s"))
     status = publisher.request("GET", f"/groups/{ready.id}/automationStatus").json()
     assert "AGENT_WAITS" not in str(status)
+
+
+def test_the_status_says_since_when_an_agent_waits(
+    publisher: ApiClient, agent: ApiClient, path: str, ready: Project
+) -> None:
+    """The plan that the platform draws waits for the majority, too."""
+    document = replica_set(1, lastRestart="2026-11-21T07:26:14Z")
+    document["processes"][2]["manualMode"] = True
+    published(publisher, path, document)
+    wait = {"reason": "LAG", "detail": "the lag of p2 is 60 s, more than 10 s"}
+    rows = [wait, {"reason": "MAJORITY", "detail": "only 1 of 3 voting members would be healthy"}]
+    process = {"name": "p1", "hostname": machine(1), "lastGoalVersionAchieved": 1, "plan": {"waits": rows}}
+    report(ready)
+    ingest(ready, host_report(machine(2), reachable=False), agent_type=AgentType.AUTOMATION)
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        since = wire_time(clock.now())
+        for _ in range(3):
+            ask(agent, ready, asked(waits=wait["detail"]))
+            traveller.shift(PATIENCE / 4)
+            agent.report(ready.id, bodies.report(agentType="AUTOMATION", processes=[process]))
+        status = publisher.request("GET", f"/groups/{ready.id}/automationStatus").json()
+    waits = status["processes"][1]["plan"]["waits"]
+    assert sorted((row["reason"], row["since"]) for row in waits) == [("LAG", since), ("MAJORITY", since)]
 
 
 def explained(publisher: ApiClient, project: Project) -> str:
