@@ -90,7 +90,7 @@ def shown_plans(
         of_unit = {name: ShownPlan() for name in names}
         for planned in drawn_unit.moves:
             of_unit.setdefault(planned.move.process, ShownPlan()).moves.append(_planned(planned))
-        _add_holds(of_unit, names, [*drawn_unit.holds, *unit.notes])
+        _add_holds(of_unit, names, drawn_unit.holds)
         if stop := next((stops[name] for name in names if name in stops), None):
             for plan in of_unit.values():
                 plan.waits.insert(0, stop)
@@ -101,6 +101,20 @@ def shown_plans(
                     of_unit[name].waits.insert(0, ShownWait(hold, paused_since))
         plans |= of_unit
     return plans
+
+
+def document_refusals(goal: AutomationGoal) -> Mapping[str, Sequence[PlanHold]]:
+    """What the document asks for and no agent does, whatever is observed, by the name of the process.
+
+    A reason that is about a whole replica set, or about all agents, is listed for each of the processes.
+    """
+    refusals: dict[str, list[PlanHold]] = {}
+    for unit in goal.units:
+        names = [process.name for process in unit.processes]
+        for hold in (*unit.notes, *goal.notes):
+            for name in [hold.process] if hold.process in names else names:
+                refusals.setdefault(name, []).append(hold)
+    return refusals
 
 
 STANDING = frozenset({PlanReason.PAUSED, PlanReason.STOPPED})

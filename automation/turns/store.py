@@ -5,6 +5,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from django.db.models import QuerySet
@@ -34,6 +35,7 @@ from automation.turns.rules import (
     ShownPlan,
     ShownWait,
     TurnState,
+    document_refusals,
     planned_until,
     shown_plans,
     stored_set,
@@ -234,13 +236,27 @@ def _lets_wait(turn: PlanTurn, row: WaitingMove) -> bool:
 def _plans(
     group_id: str, version: int, states: list[ProcessState], pause: PausedPlan | None, now: datetime
 ) -> Mapping[str, ShownPlan]:
-    """The plans of replica sets and processes that have not reached the version.
-
-    The document is not read if all processes have reached it.
-    """
+    """The plans of replica sets and processes that have not reached the version, and what no agent does."""
     reached = {state.name: state.goal_version for state in states}
-    if all(number == version for number in reached.values()):
-        return {}
+    plans: dict[str, ShownPlan] = {}
+    if any(number != version for number in reached.values()):
+        plans |= _drawn_plans(group_id, version, reached, pause, now)
+    for process, refused in _refusals(group_id, version).items():
+        plans.setdefault(process, ShownPlan()).refused.extend(refused)
+    return plans
+
+
+@lru_cache(maxsize=256)
+def _refusals(group_id: str, version: int) -> Mapping[str, Sequence[PlanHold]]:
+    """As `document_refusals`. The document of a version never changes, and takes long to read."""
+    document = document_at(version, group_id=group_id)
+    return document_refusals(read_goal(document)) if document else {}
+
+
+def _drawn_plans(
+    group_id: str, version: int, reached: Mapping[str, int], pause: PausedPlan | None, now: datetime
+) -> Mapping[str, ShownPlan]:
+    """The plans of replica sets and processes that have not reached the version."""
     document = goal_document(group_id)
     goal = read_goal(document)
     behind = tuple(

@@ -220,6 +220,26 @@ def test_what_the_plan_does_not_do_is_said(
     assert [row["reason"] for row in plans(reader, project)["p1"]["refused"]] == ["NOT_PLANNED"]
 
 
+def test_what_no_agent_does_is_said_after_the_version_is_reached_until_it_is_published_without(
+    publisher: ApiClient, reader: ApiClient, path: str, project: Project
+) -> None:
+    def refused() -> list[list[str]]:
+        shown = plans(reader, project)
+        return [[row["reason"] for row in shown[name]["refused"]] for name in ("p0", "p1", "p2")]
+
+    published(publisher, path, replica_set(backupRestoreUrl="CANCEL"))
+    for _ in range(2):
+        assert refused() == [["NOT_PLANNED"]] * 3
+        report(project)
+    with_agents = {**replica_set(1), "agentVersion": {"directoryUrl": "https://example.com/agents"}}
+    published(publisher, path, with_agents)
+    report(project, reached=2)
+    assert refused() == [["AGENT_VERSION_REFUSED"]] * 3
+    published(publisher, path, replica_set(2))
+    report(project, reached=3)
+    assert refused() == [[]] * 3
+
+
 def test_no_secret_is_in_the_status(
     publisher: ApiClient, reader: ApiClient, path: str, project: Project
 ) -> None:
