@@ -94,6 +94,13 @@ class UnitState:
         """The primary; empty if there is none, or if there are several."""
         return self.primaries[0] if len(self.primaries) == 1 else ""
 
+    @property
+    def maker(self) -> str:
+        """The process whose agent makes the moves of the set, or says why they wait; empty if none."""
+        managed = [process.name for process in self.unit.processes if not process.is_manual]
+        ranks = {name: (name != self.only_primary, not self.process(name).is_running) for name in managed}
+        return min(managed, key=lambda name: ranks[name], default="")
+
     def move(
         self,
         kind: MoveKind,

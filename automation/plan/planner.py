@@ -192,7 +192,7 @@ def _kept_data(state: UnitState) -> Iterator[PlanHold]:
     for process in state.unit.processes:
         if not process.is_manual and state.process(process.name).is_running:
             holds = (resync_hold(state, process), compact_hold(state, process))
-            yield from (hold for hold in holds if hold is not None)
+            yield from (_own_hold(state, process.name, hold) for hold in holds if hold is not None)
 
 
 def _by_managed(state: UnitState, together: PlanStep) -> PlanStep:
@@ -216,7 +216,7 @@ def _own_needs(state: UnitState, goal: AutomationGoal) -> _OwnNeeds:
     moves = [move for part in parts.values() for move in part.moves]
     return _OwnNeeds(
         moves=tuple(move for move in moves if not move.disturbs),
-        holds=tuple(hold for part in parts.values() for hold in part.holds),
+        holds=tuple(_own_hold(state, name, hold) for name, part in parts.items() for hold in part.holds),
         changes={move.process: move for move in moves if move.disturbs},
         settled=frozenset(
             name
@@ -227,6 +227,11 @@ def _own_needs(state: UnitState, goal: AutomationGoal) -> _OwnNeeds:
             name for name, part in parts.items() if part.holds or any(not m.disturbs for m in part.moves)
         ),
     )
+
+
+def _own_hold(state: UnitState, name: str, hold: PlanHold) -> PlanHold:
+    """A reason of a process. If nothing says which move waits, it is a restart."""
+    return hold if state.goals[name].is_elsewhere else hold.of_move(state.move(MoveKind.RESTART, name))
 
 
 def _of_process(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> PlanStep:
@@ -251,7 +256,7 @@ def _of_running(state: UnitState, goal: AutomationGoal, process: GoalProcess) ->
     if needed is None:
         other = without_restart(state, process) or outsider_hold(state, process)
         return _step(other or removal(state, process))
-    waits = tuple(state_holds(state, process))
+    waits = tuple(hold.of_move(needed) for hold in state_holds(state, process))
     return PlanStep((), waits) if waits else PlanStep((needed,))
 
 
@@ -264,9 +269,10 @@ def _step(next_move: Move | PlanHold | None) -> PlanStep:
 def _together(state: UnitState, own: _OwnNeeds) -> PlanStep:
     """Return the next move that needs the turn of the unit: only one process makes such a move at a time."""
     if not state.unit.replica_set:
-        return _one_by_one(state, own) if own.changes else _first_of(users_move(state), feature_move(state))
+        return _one_by_one(state, own) if own.changes else _first_of(_users(state), _feature(state))
     if state.of_set.config is None:
-        return PlanStep((), (state.hold(PlanReason.SET_UNKNOWN, ""),))
+        unknown = PlanStep((), (state.hold(PlanReason.SET_UNKNOWN, ""),))
+        return _of_set(state, MoveKind.CHANGE_MEMBER, unknown)
     if all(process.is_disabled for process in state.unit.processes):
         return _shut_down(state, own)
     return _of_members(state, own) if state.config else _of_new_set(state, own)
@@ -278,14 +284,33 @@ def _of_members(state: UnitState, own: _OwnNeeds) -> PlanStep:
     First the default concern, which members can depend on, then users, members, processes and the feature
     version.
     """
-    values = _first_of(concern_move(state), users_move(state))
+    concern = _of_set(state, MoveKind.SET_DEFAULT_CONCERN, concern_move(state))
+    values = _first_of(concern, _users(state))
     if values.moves:
         return values
-    members = membership(state, own.settled)
+    members = _members(state, own)
     if members.moves:
         return members
-    other = _rolling(state, own) if own.changes else feature_move(state)
+    other = _rolling(state, own) if own.changes else _feature(state)
     return PlanStep(other.moves, (*values.holds, *members.holds, *other.holds))
+
+
+def _of_set(state: UnitState, kind: MoveKind, held: PlanStep) -> PlanStep:
+    """The step, whose reasons say which move of the unit waits."""
+    move = state.move(kind, state.maker)
+    return PlanStep(held.moves, tuple(hold.of_move(move) for hold in held.holds))
+
+
+def _users(state: UnitState) -> PlanStep:
+    return _of_set(state, MoveKind.SET_USERS, users_move(state))
+
+
+def _members(state: UnitState, own: _OwnNeeds) -> PlanStep:
+    return _of_set(state, MoveKind.CHANGE_MEMBER, membership(state, own.settled))
+
+
+def _feature(state: UnitState) -> PlanStep:
+    return _of_set(state, MoveKind.SET_FEATURE_VERSION, feature_move(state))
 
 
 def _first_of(first: PlanStep, second: PlanStep) -> PlanStep:
@@ -300,7 +325,9 @@ def _of_new_set(state: UnitState, own: _OwnNeeds) -> PlanStep:
     # A member that still runs with its old version or settings may not be able to join.
     if own.holds or own.preparing:
         return PlanStep()
-    return membership(state, own.settled) if state.unit.members is None else initiate(state)
+    if state.unit.members is None:
+        return _members(state, own)
+    return _of_set(state, MoveKind.INITIATE, initiate(state))
 
 
 def _one_by_one(state: UnitState, own: _OwnNeeds) -> PlanStep:

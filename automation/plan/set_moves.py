@@ -117,7 +117,7 @@ def membership(state: UnitState, settled: frozenset[str]) -> PlanStep:
         reasons = _change_holds(state, move)
         if not reasons:
             return PlanStep((move,))
-        held += reasons
+        held += [hold.of_move(replace(move, process=state.maker)) for hold in reasons]
     return PlanStep((), tuple(held))
 
 

@@ -6,12 +6,12 @@ A value that is None is not known. Nothing is assumed of it: a move that depends
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
 from automation.plan.auth import KeyUse
-from automation.plan.reasons import PlanReason
+from automation.plan.reasons import PlanReason, ReasonKind
 
 Settings = Mapping[str, str]
 """Settings of a server: their dotted names in the configuration file, and their values as JSON."""
@@ -136,17 +136,30 @@ class Move:
 
 @dataclass(frozen=True)
 class PlanHold:
-    """Why a move of a process, or of a whole replica set, does not follow."""
+    """Why a move of a process, or of a whole replica set, does not follow.
+
+    `move`: the move that waits, unless its process needs it by itself.
+    """
 
     reason: PlanReason
     process: str = ""
     replica_set: str = ""
     names: tuple[tuple[str, str], ...] = ()
+    move: Move | None = field(default=None, compare=False)
 
     @property
     def sentence(self) -> str:
         """The sentence of the reason with its names."""
         return self.reason.sentence.format(**dict(self.names))
+
+    def of_move(self, move: Move) -> PlanHold:
+        """The reason with the move that waits, unless it has one, or no move waits."""
+        has_none = self.move is None and self.reason.kind is ReasonKind.WAITS
+        return replace(self, move=move) if has_none else self
+
+    def concerns(self, process: str) -> bool:
+        """Whether it is about the process, its whole replica set, or a move that the process makes."""
+        return self.process in {process, ""} or (self.move is not None and self.move.process == process)
 
 
 @dataclass(frozen=True)

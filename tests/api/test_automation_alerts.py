@@ -129,14 +129,15 @@ def test_a_move_that_asked_while_the_clock_was_ahead_did_not_begin_to_wait_earli
     assert WaitingMove.objects.get().began == began
 
 
+@pytest.mark.parametrize("move", ["RESTART", "REMOVE_MEMBER", "SET_USERS"])
 def test_a_move_that_waits_for_a_guard_of_its_agent_raises_an_alert_too(
-    agent: ApiClient, ready: Project
+    agent: ApiClient, ready: Project, move: str
 ) -> None:
     config = make_config(ready, eventTypeName=WAITING)
     measured(ready)
     with time_machine.travel(clock.now(), tick=False) as traveller:
         for _ in range(5):
-            answer = ask(agent, ready, asked(waits="the lag of p2 is 60 s, more than 10 s"))
+            answer = ask(agent, ready, asked(move=move, waits="the lag of p2 is 60 s, more than 10 s"))
             assert why_not(answer) == "AGENT_WAITS"
             traveller.shift(PATIENCE / 4)
         assert opened(config) == ["db1.example.com"]

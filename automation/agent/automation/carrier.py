@@ -39,7 +39,7 @@ from automation.agent.settings import Settings
 from automation.plan.auth import KeyUse, key_use
 from automation.plan.guards import observed_key_use
 from automation.plan.reasons import PlanReason, ReasonKind
-from automation.plan.values import WITH_TURN, Move, ObservedProcess, PlanStep
+from automation.plan.values import ObservedProcess, PlanStep
 from automation.plan.wording import together
 
 log = logging.getLogger("opsapi.agent")
@@ -231,15 +231,16 @@ class AutomationCarrier:
                 return
 
     def _say_wait(self, part: MachinePart, name: str, planned: PlannedUnit) -> None:
-        """Say once a minute to the platform that the next move of a process waits, and why."""
-        need, holds = planned.need, planned.holds_of(name)
+        """Say once a minute to the platform that the next move of a process or of its set waits, and why."""
+        is_reached = self._reports.progress[name].reached == part.version
+        move, holds = planned.waiting_move(name, is_reached=is_reached), planned.holds_of(name)
         waits = [hold.sentence for hold in holds if hold.reason.kind is ReasonKind.WAITS]
         is_stopped = part.is_paused or any(hold.reason is PlanReason.STOPPED for hold in holds)
-        if need.move not in WITH_TURN or not waits or is_stopped:
+        if move is None or not waits or is_stopped:
             self._said.pop(name, None)
         elif self._monotonic() - self._said.get(name, float("-inf")) >= _SAY_AFTER:
             self._said[name] = self._monotonic()
-            self._turns.wait(Move(need.move, name), part.version, together(waits))
+            self._turns.wait(move, part.version, together(waits))
 
     def _note_reached(self, process: CarriedProcess, seen: ObservedProcess, step: PlanStep) -> None:
         """Without moves and reasons to wait, a process that serves or is disabled has reached the version."""

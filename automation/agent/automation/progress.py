@@ -51,7 +51,7 @@ class ProcessProgress:
             for planned in moves
             if planned.move.process == name
         ][:_MOST_MOVES]
-        mine = [hold for hold in holds if hold.process in {name, ""}]
+        mine = [hold for hold in holds if hold.concerns(name)]
         self.waits = [_wait(hold) for hold in mine if hold.reason.kind is ReasonKind.WAITS][:_MOST_WAITS]
         stops = [hold.sentence for hold in mine if hold.reason is PlanReason.STOPPED]
         refused = [hold.sentence for hold in mine if hold.reason.kind is ReasonKind.REFUSED]

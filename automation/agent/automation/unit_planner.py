@@ -20,7 +20,7 @@ from automation.agent.engine import ServerAddress
 from automation.agent.faults import log_unexpected
 from automation.agent.settings import Settings
 from automation.plan.planner import EndlessPlanError, UnitPlan, own_need, unit_plan, unit_step
-from automation.plan.values import FailedMove, Move, OwnNeed, PlanHold, PlanStep
+from automation.plan.values import WITH_TURN, FailedMove, Move, OwnNeed, PlanHold, PlanStep
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,17 @@ class PlannedUnit:
 
     def holds_of(self, name: str) -> list[PlanHold]:
         """Why the next moves of a process, or of the whole unit, wait."""
-        return [hold for hold in self.step.holds if hold.process in {name, ""}]
+        return [hold for hold in self.step.holds if hold.concerns(name)]
+
+    def waiting_move(self, name: str, *, is_reached: bool) -> Move | None:
+        """The move with a turn that waits, of a process or of its replica set.
+
+        `is_reached`: the version, so that a fact that is not known any more lets nothing wait.
+        """
+        if self.need.move in WITH_TURN:
+            return Move(self.need.move, name)
+        waiting = (hold.move for hold in self.step.holds if hold.move is not None and not is_reached)
+        return next((move for move in waiting if move.process == name), None)
 
 
 class UnitPlanner:

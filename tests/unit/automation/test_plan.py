@@ -89,6 +89,11 @@ def disturbances(found: UnitPlan) -> list[tuple[str, str]]:
     return [(p.move.kind.value, p.move.process) for p in found.moves if p.move.kind in DISTURBING]
 
 
+def waiting(found: PlanStep) -> set[tuple[str, str]]:
+    """The moves that wait, as the reasons name them."""
+    return {(hold.move.kind.value, hold.move.process) for hold in found.holds if hold.move is not None}
+
+
 def reasons(found: PlanStep) -> set[str]:
     return {hold.reason.name for hold in found.holds}
 
@@ -227,6 +232,40 @@ class TestGuards:
     def test_a_guard_that_just_holds_lets_the_move_pass(self, changes: dict[str, Any]) -> None:
         found = step(goal_of(replica_set(**RESTARTED)), fleet(replica_set(), **changes))
         assert moves(found) == [("RESTART", "p1")]
+
+    @each(
+        ("fields", "changes", "move"),
+        [
+            ({}, {"p1": {"state": MemberState.SYNCING}}, ("RESTART", "p1")),
+            ({}, {"p1": {"settings": None}}, ("RESTART", "p1")),
+            ({}, {"p1": {"is_running": None}}, ("RESTART", "p1")),
+            ({"lastCompact": "2099-11-21T11:00:00Z"}, {"p1": {"state": None}}, ("RESTART", "p1")),
+            ({}, {"p0": {"state": S}, "of_set": {"config": None}}, ("CHANGE_MEMBER", "p0")),
+            ({}, {"p0": {"is_running": False}, "of_set": {"config": None}}, ("CHANGE_MEMBER", "p1")),
+            ({"defaultRWConcern": {"defaultWriteConcern": {"w": 1}}}, {}, ("SET_DEFAULT_CONCERN", "p0")),
+        ],
+        ids=str,
+    )
+    def test_a_reason_names_the_move_that_waits_and_the_process_that_makes_it(
+        self, fields: dict[str, Any], changes: dict[str, Any], move: tuple[str, str]
+    ) -> None:
+        found = step(goal_of(replica_set(**RESTARTED, **fields)), fleet(replica_set(), **changes))
+        assert move in waiting(found)
+
+    @each(
+        ("primary", "maker"),
+        [({}, "p0"), ({"state": S}, "p0"), ({"is_running": False, "state": None, "failure": None}, "p1")],
+        ids=str,
+    )
+    def test_a_member_that_cannot_leave_is_said_by_one_process(
+        self, primary: dict[str, Any], maker: str
+    ) -> None:
+        sent = replica_set()
+        sent["replicaSets"][0]["members"].pop(1)
+        away = {"state": MemberState.RECOVERING}
+        found = step(goal_of(sent), fleet(replica_set(), p0=primary, p2=away))
+        assert ("REMOVE_MEMBER", maker) in waiting(found)
+        assert {process for _, process in waiting(found)} == {maker}
 
     def test_a_delayed_member_may_lag_by_its_delay(self) -> None:
         delayed = {2: {"priority": 0, "hidden": True, "secondaryDelaySecs": 3600}}

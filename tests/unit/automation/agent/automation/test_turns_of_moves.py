@@ -326,6 +326,45 @@ def test_an_agent_says_once_a_minute_why_its_next_move_waits(
     assert len(platform.requests) == 2
 
 
+@each(("maker", "said"), [("db_1", ["REMOVE_MEMBER"]), ("db_2", [])])
+def test_the_agent_of_the_process_that_makes_a_move_of_the_set_says_that_it_waits(
+    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch, maker: str, said: list[str]
+) -> None:
+    platform, carrier, _ = restarting(REFUSED)
+    away = PlanHold(PlanReason.NO_PRIMARY, "db_3", "rs", move=replace(OF_OTHER, process=maker))
+    monkeypatch.setattr(carrier._planner, "plan", lambda *_, **__: planned(PlanStep((), (away,))))
+    carrier.round()
+    assert [sent["move"] for sent in platform.requests] == said
+    assert {sent["waits"] for sent in platform.requests} <= {"the replica set has no primary"}
+
+
+def test_after_the_version_is_reached_no_agent_says_that_the_plan_waits_for_a_fact(
+    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    platform, carrier, _ = restarting()
+    unknown = PlanHold(PlanReason.SET_UNKNOWN, "", "rs", move=replace(OF_OTHER, process="db_1"))
+    steps = [PlanStep(), PlanStep((), (unknown,))]
+    monkeypatch.setattr(carrier._planner, "see", lambda *_: RUNNING)
+    monkeypatch.setattr(carrier._planner, "plan", lambda *_, **__: planned(steps.pop(0)))
+    carrier.round()
+    assert only(platform.reports[-1])["lastGoalVersionAchieved"] == 1
+    carrier.round()
+    assert (steps, platform.requests) == ([], [])
+
+
+def test_an_agent_says_that_it_does_not_know_the_settings_of_its_process(
+    restarting: Callable[..., Made],
+) -> None:
+    platform, carrier, server = restarting(REFUSED)
+    server.answers = {
+        name: answer for name, answer in (server.answers or {}).items() if name != "getCmdLineOpts"
+    }
+    carrier.round()
+    assert [(sent["move"], sent["waits"]) for sent in platform.requests] == [
+        ("RESTART", "the settings of the process are not known")
+    ]
+
+
 @each("is_paused", [True, False])
 def test_a_paused_plan_and_a_plan_without_waits_say_nothing(
     restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch, is_paused: bool
