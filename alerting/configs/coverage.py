@@ -153,18 +153,36 @@ def second_factors_sweep(*, now: datetime) -> None:
 
     Roles, teams and second factors change in many places; one check every few seconds covers all of them.
     """
-    configs = AlertConfig.objects.filter(event_type__in=_MISSING, enabled=True, deleted=None)
-    for config in configs.order_by("id"):
-        _sweep(config, now)
+    for event_type, missing_in in _MISSING.items():
+        configs = AlertConfig.objects.filter(event_type=event_type, enabled=True, deleted=None)
+        covered = _covered_by(list(configs.order_by("id")))
+        missing = missing_in(set().union(*covered.values()))
+        raised: dict[str, set[str]] = {}
+        active = Alert.objects.filter(event_type=event_type, status__in=ACTIVE)
+        for config_id, group_id in active.values_list("config_id", "group_id"):
+            raised.setdefault(config_id, set()).add(group_id)
+        for config, projects in covered.items():
+            differing = projects & (missing ^ raised.get(config.id, set()))
+            if differing:
+                _evaluate_again(config, differing, now)
+
+
+def _covered_by(configs: Sequence[AlertConfig]) -> Mapping[AlertConfig, set[str]]:
+    """The ids of the projects that each configuration covers."""
+    own = Project.objects.filter(Among("id", {config.group_id for config in configs} - {None}), deleted=None)
+    there = set(own.values_list("id", flat=True))
+    return {
+        config: {config.group_id} & there
+        if config.group_id
+        else set(covered_projects(config).filter(deleted=None).values_list("id", flat=True))
+        for config in configs
+    }
 
 
 @transaction.atomic
-def _sweep(config: AlertConfig, now: datetime) -> None:
-    covered = set(covered_projects(config).filter(deleted=None).values_list("id", flat=True))
-    raised = Alert.objects.filter(config_id=config.id, status__in=ACTIVE).values_list("group_id", flat=True)
-    differing = _MISSING[config.event_type](covered) ^ (set(raised) & covered)
+def _evaluate_again(config: AlertConfig, differing: Collection[str], now: datetime) -> None:
     # A configuration that already waits for evaluation gets no second signal.
     waiting = Signal.objects.filter(Among("group_id", differing), failed=None, kind=SignalKind.CONFIG.value)
     named = waiting.filter(payload__alertConfigId=config.id).values_list("group_id", flat=True)
-    projects = Project.objects.filter(Among("id", differing.difference(named)))
+    projects = Project.objects.filter(Among("id", set(differing).difference(named)))
     config_evaluate(config=config, projects=projects, now=now)

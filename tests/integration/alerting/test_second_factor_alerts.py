@@ -1,6 +1,8 @@
 """Alerts about users without a second factor, of a project and of its organization."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, SecondFactor, User
 from alerting.configs.coverage import second_factors_sweep
@@ -101,3 +103,17 @@ def test_nothing_waits_twice(owner: ApiClient, project: Project) -> None:
     for _ in range(2):
         second_factors_sweep(now=clock.now())
     assert Signal.objects.count() == 1
+
+
+def test_the_number_of_statements_does_not_depend_on_the_number_of_configurations(
+    owner: ApiClient, project: Project
+) -> None:
+    numbers = []
+    for more in (1, 5):
+        for _ in range(more):
+            owner.post(f"/groups/{project.id}/alertConfigs", alert_config(eventTypeName=OF_PROJECT))
+        evaluated()
+        with CaptureQueriesContext(connection) as statements:
+            second_factors_sweep(now=clock.now())
+        numbers.append(len(statements))
+    assert numbers[0] == numbers[1]
