@@ -48,6 +48,7 @@ from automation.reports.rules import (
     is_newest,
     observation_time,
 )
+from automation.turns.changes import ended_moves
 from events.facts import EventFacts
 from events.log.changes import NewEvent, events_record
 from events.outbox.changes import signals_release
@@ -162,9 +163,9 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
         labels_replace(hosts=[hosts[host.address.key] for host in newest], labels=report.labels)
     by_id = {hosts[host.address.key].id: host for host in (*report.hosts, *late)}
     measured = measurements_write(reports=by_id, newest=newest_samples, observed=observed, now=now)
-    _replace_processes(group_id, report, observed, now)
+    moved = _replace_processes(group_id, report, observed, now)
     hold = _Hold.of(heartbeat, observed, now)
-    derived = [*_new_hosts(added), *_happened(edges), *sets.events]
+    derived = [*_new_hosts(added), *_happened(edges), *sets.events, *moved]
     in_order = sorted(_dated(report.events, observed, now), key=lambda event: event.created or observed)
     reported_events = without_overtaken(group_id, _reported(group_id, in_order, hosts), now)
     events_record(events=heartbeat.events, actor=actor, now=now, group_id=group_id)
@@ -330,17 +331,20 @@ SELECT %(group_id)s, given.*, %(observed)s
 """
 
 
-def _replace_processes(group_id: str, report: Report, observed: datetime, now: datetime) -> None:
-    """Replace the status of each reported process, unless a newer status is known.
+def _replace_processes(
+    group_id: str, report: Report, observed: datetime, now: datetime
+) -> Sequence[NewEvent]:
+    """Replace the status of each reported process, unless a newer status is known. Return what has ended.
 
     Raises: ApiError: LIMIT_REACHED, if processes were added and the project has too many.
     """
     if not report.processes:
-        return
-    names = {process.name for process in report.processes}
-    known = ProcessStatus.objects.filter(Among("name", names), group_id=group_id)
-    are_known = known.count() == len(names)
+        return []
     # In order of names, so that concurrent reports do not deadlock.
+    statuses = ProcessStatus.objects.filter(
+        Among("name", {process.name for process in report.processes}), group_id=group_id
+    ).select_for_update()
+    known = {status.name: status for status in statuses.order_by("name")}
     in_order = sorted(report.processes, key=lambda process: process.name)
     values = {
         "group_id": group_id,
@@ -353,8 +357,15 @@ def _replace_processes(group_id: str, report: Report, observed: datetime, now: d
         "now": now,
     }
     execute(_REPLACE_PROCESSES, values)
-    if not are_known:
+    if len(known) < len(report.processes):
         rows_limited(PROCESSES, group_id=group_id)
+    return [
+        event
+        for process in in_order
+        for status in [known.get(process.name)]
+        if process.plan is not None and (status is None or is_newest(observed, status.reported, now))
+        for event in ended_moves(process.name, before=status.plan if status else None, plan=process.plan)
+    ]
 
 
 def _dated(events: Sequence[EventReport], observed: datetime, now: datetime) -> Sequence[EventReport]:

@@ -33,7 +33,7 @@ from automation.observations.models import MemberObservation
 from automation.plan.known import turn_holds
 from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
-from automation.plan.values import AFTER_STEP_DOWN, GoalUnit, MoveKind, PlanHold
+from automation.plan.values import AFTER_STEP_DOWN, WITH_TURN, GoalUnit, MoveKind, PlanHold
 from automation.plan.wording import together
 from automation.sections import machine_key, process_name, processes
 from automation.turns.known import known_unit, turns_of_unit
@@ -42,6 +42,7 @@ from automation.turns.rules import (
     FORGOTTEN_AFTER,
     PATIENCE,
     TURN_LENGTH,
+    MoveState,
     TurnOutcome,
     TurnReport,
     TurnRequest,
@@ -547,6 +548,27 @@ def _stop(act: RecordedAct, turn: PlanTurn) -> None:
     new = {**new, **({"step": turn.step} if turn.step else {})}
     diffs = _process_diff(turn.process, new=new)
     act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_STOPPED, facts=_facts_of(turn), diffs=diffs))
+
+
+def ended_moves(process: str, *, before: Mapping[str, Any] | None, plan: Mapping[str, Any]) -> list[NewEvent]:
+    """Return the events of moves without a turn that are done in a reported plan, and were not `before`.
+
+    Turns have events of their own. A failed move has the event of the stopped plan.
+    """
+    known = {(move["move"], move.get("started")) for move in _done(before)}
+    return [
+        NewEvent(
+            event_type=EventType.AUTOMATION_MOVE_ENDED_AUDIT,
+            diffs=_process_diff(process, new={"move": move["move"], "state": move["state"]}),
+        )
+        for move in _done(plan)
+        if MoveKind(move["move"]) not in WITH_TURN and (move["move"], move.get("started")) not in known
+    ]
+
+
+def _done(plan: Mapping[str, Any] | None) -> list[JsonObject]:
+    moves = plan["moves"] if plan else []
+    return [move for move in moves if move["state"] == MoveState.DONE.value]
 
 
 def _process_diff(process: str, *, new: Document, old: Document | None = None) -> list[JsonObject]:

@@ -7,6 +7,7 @@ import pytest
 import time_machine
 
 from accesslist.models import Project
+from events.models import Event
 from opsapi import clock
 from tests.api import bodies
 from tests.api.automation import named, path, published, publisher, refusal
@@ -48,6 +49,20 @@ def test_the_status_shows_the_plan_that_the_agent_reports(
         [{**MOVE, "disturbs": True}],
         [WAIT],
     )
+
+
+def test_a_move_without_a_turn_that_is_done_is_an_event_once(agent: ApiClient, project: Project) -> None:
+    downloaded = {"move": "DOWNLOAD", "state": "DONE", "started": BEGAN, "finished": BEGAN}
+    restarted = {**MOVE, "state": "DONE"}
+    running = {**downloaded, "move": "WRITE_FILE", "state": "RUNNING"}
+    for _ in range(2):
+        report(agent, project, {"moves": [downloaded, restarted, running]})
+    ended = Event.objects.filter(event_type="AUTOMATION_MOVE_ENDED_AUDIT")
+    event = ended.get()
+    (diff,) = event.diffs
+    assert (diff["id"], diff["params"][0]["new"]) == ("a", "DOWNLOAD")
+    report(agent, project, {"moves": [downloaded, restarted, {**running, "state": "DONE"}]})
+    assert ended.count() == 2
 
 
 def test_an_old_plan_is_not_shown(
