@@ -79,7 +79,7 @@ def test_a_replica_set_has_its_users_and_its_key_file_after_one_publication(
     # An arbiter has no users, and its agent knows its state.
     kinds, arbiter = [{}, {}, {}, {"arbiterOnly": True}], replica_set.process("rs_3", **concern)
     replica_set.reaches(replica_set.publish(*larger, arbiter, members=kinds, auth=other), *NAMES, "rs_3")
-    assert replica_set.member_states()["rs_3"] == "ARBITER"
+    eventually(lambda: replica_set.member_states()["rs_3"] == "ARBITER", message="the primary hears from it")
     eventually(lambda: replica_set.measured() == {*NAMES}, message="the agents measure as their user")
     record_property(SUMMARY, writes.summary)
     assert writes.failures == []
