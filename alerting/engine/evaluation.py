@@ -259,7 +259,7 @@ def _evaluate_batch(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Eva
             fan_out(first)
             return [first.pk], None
         case _Work.VERSIONS:
-            version_marks_update(group_id=batch.group_id, now=now)
+            version_marks_update(group_id=batch.group_id, now=now, observed=first.observed)
             return [first.pk], None
         case _Work.CONFIGS:
             return _compare_configs(batch, now, time_slice)

@@ -12,7 +12,7 @@ from automation.measurements.changes import HostMeasured
 from automation.measurements.rules import MeasuredAt
 from automation.reports.rules import holds_at
 from events.choices import SignalKind
-from events.outbox.changes import signal_record, signals_record
+from events.outbox.changes import signals_record
 from opsapi.batches import batches
 from opsapi.wire_json import JsonObject
 
@@ -52,20 +52,26 @@ def hosts_signal(
     )
 
 
-def known_hosts_signal(*, group_id: str, states: Iterable[tuple[Host, JsonObject]], now: datetime) -> None:
-    """Write signals with what is known of hosts, whose rows the caller has locked.
+def known_hosts_signal(
+    *,
+    group_id: str,
+    states: Iterable[tuple[Host, JsonObject]],
+    now: datetime,
+    observed: datetime | None = None,
+) -> None:
+    """Write signals with the states of hosts, whose rows the caller has locked.
 
-    An agent whose other reports wait holds them, as it holds the signals of its reports.
+    An agent whose other reports wait holds them, as it holds the signals of its reports. `observed`: when
+    their cause was observed, if that was before `now`.
     """
     of_host = list(states)
     agents = Agent.objects.filter(id__in={host.reported_by_id for host, _ in of_host})
     waiting = dict(agents.values_list("id", "waiting_since"))
-    alike: dict[tuple[datetime | None, str | None], list[JsonObject]] = {}
+    of_holder: dict[str | None, list[JsonObject]] = {}
     for host, state in of_host:
-        observed = host.observed if host.observed is not None and host.observed < now else None
         holder = host.reported_by_id if holds_at(waiting.get(host.reported_by_id), now) else None
-        alike.setdefault((observed, holder), []).append(state)
-    for (observed, holder), some in alike.items():
+        of_holder.setdefault(holder, []).append(state)
+    for holder, some in of_holder.items():
         hosts_signal(
             group_id=group_id,
             hosts=some,
@@ -77,9 +83,12 @@ def known_hosts_signal(*, group_id: str, states: Iterable[tuple[Host, JsonObject
         )
 
 
-def versions_signal(*, group_id: str, now: datetime) -> None:
-    """Write a signal that versions changed, so that versions are compared again."""
-    signal_record(group_id=group_id, kind=SignalKind.VERSIONS, payload={}, now=now)
+def versions_signal(*, group_id: str, now: datetime, observed: datetime | None = None) -> None:
+    """Write a signal that versions changed, so that versions are compared again.
+
+    `observed`: when the change was observed, if that was before `now`.
+    """
+    signals_record(kind=SignalKind.VERSIONS, payloads=[(group_id, {})], now=now, observed=observed)
 
 
 def host_signal_state(host: Host, measured: MeasuredAt | None = None) -> JsonObject:

@@ -42,22 +42,26 @@ SELECT id FROM automation_agent
 
 
 @transaction.atomic
-def version_marks_update(*, group_id: str, now: datetime) -> None:
-    """Update the marks and record the events; do nothing in a deleted project."""
+def version_marks_update(*, group_id: str, now: datetime, observed: datetime | None = None) -> None:
+    """Update the marks and record the events; do nothing in a deleted project.
+
+    `observed`: when the change of a version was observed, if that was before `now`.
+    """
     if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
         return
     # Agents before hosts, as reports lock them.
     agents = _remark_agents(group_id)
     hosts = _remark_hosts(group_id)
     events_record(
-        events=[*map(_agent_event, agents), *(_host_event(host, now) for host in hosts)],
+        events=[*map(_agent_event, agents), *(_host_event(host, observed) for host in hosts)],
         actor=SYSTEM,
         now=now,
         group_id=group_id,
     )
-    known_hosts_signal(group_id=group_id, states=[(host, host_signal_state(host)) for host in hosts], now=now)
+    states = [(host, host_signal_state(host)) for host in hosts]
+    known_hosts_signal(group_id=group_id, states=states, now=now, observed=observed)
     if max(len(agents), len(hosts)) >= ROWS_AT_ONCE:
-        versions_signal(group_id=group_id, now=now)
+        versions_signal(group_id=group_id, now=now, observed=observed)
 
 
 def _remark_agents(group_id: str) -> list[Agent]:
@@ -93,8 +97,7 @@ def _agent_event(agent: Agent) -> NewEvent:
     )
 
 
-def _host_event(host: Host, now: datetime) -> NewEvent:
+def _host_event(host: Host, observed: datetime | None) -> NewEvent:
     """The event of a changed mark, without a signal of its own: the signal of hosts has the state."""
     event_type = transition_event(EventType.VERSION_BEHIND, holds=host.version_behind)
-    happened = host.observed if host.observed is not None and host.observed < now else None
-    return NewEvent(event_type=event_type, facts=facts_of_host(host), happened=happened, signals=False)
+    return NewEvent(event_type=event_type, facts=facts_of_host(host), happened=observed, signals=False)

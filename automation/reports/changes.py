@@ -184,7 +184,7 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     states = [state for _, state in signalled]
     _signal(group_id, states, sets=sets, clusters_left=moves.clusters_left, hold=hold, now=now)
     if heartbeat.compare_versions or any(host.version != versions[host.id] for host in hosts.values()):
-        versions_signal(group_id=group_id, now=now)
+        versions_signal(group_id=group_id, now=now, observed=hold.observed)
     octets = measured.octets + events_octets([*heartbeat.events, *derived, *reported_events])
     day_counted(group_id=group_id, octets=octets)
     return heartbeat.agent_id

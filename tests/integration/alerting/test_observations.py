@@ -654,6 +654,16 @@ def test_a_change_of_versions_waits_with_the_other_reports_of_the_agent(project:
     assert not Notification.objects.exists()
 
 
+def test_a_version_is_behind_since_a_newer_version_was_observed(project: Project) -> None:
+    make_config(project, eventTypeName="VERSION_BEHIND")
+    hosts = [host_report(name, version="7.0.1") for name in ("db1", "db2")]
+    ingest(project, *hosts, now=NOW - HOUR)
+    work(NOW - HOUR)
+    ingest(project, replace(hosts[0], version="7.0.2"), now=NOW)
+    work(NOW)
+    assert Alert.objects.get().created == NOW
+
+
 def test_a_late_report_dates_a_version_that_is_behind(project: Project) -> None:
     make_config(project, eventTypeName="VERSION_BEHIND")
     hosts = [host_report(name, version="7.0.1") for name in ("db1", "db2")]
