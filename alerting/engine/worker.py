@@ -187,9 +187,8 @@ class Worker:
         self._end = end
         self._progress = LoopProgress()
         self._stopping = threading.Event()
-        # Since when loops fail, by the steady clock: a step of the other clock changes nothing.
         self._failing: dict[str, float] = {}
-        """The loops whose last step failed, with the time of the first failure since the last success."""
+        """The loops whose last step failed, with the monotonic time of the first failure since a success."""
         self._said_away = -math.inf
         """The monotonic time at which the log last said that the database is unreachable."""
         self._finished = threading.Event()

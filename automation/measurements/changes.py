@@ -11,7 +11,7 @@ from automation.measurements.days import READINGS, day_drop, existing_days, part
 from automation.measurements.moving import old_measurements_trim
 from automation.measurements.rollups import ROLLUPS, rollups_delete, rollups_trim, rollups_wanted
 from automation.measurements.rules import MeasuredAt, reported_before, rows_of
-from automation.measurements.store import outdated_series
+from automation.measurements.store import metrics_by_host, outdated_series
 from automation.measurements.tiers import kept_rollups, measurement_retention
 from automation.metrics import Metric
 from automation.reports.rules import (
@@ -208,10 +208,7 @@ def _older_series(late: _Series, now: datetime) -> Mapping[str, frozenset[Metric
     given = [
         (host_id, metric, moment) for host_id, series in late.items() for metric, moment in series.items()
     ]
-    found: dict[str, set[Metric]] = {}
-    for host_id, metric, _ in outdated_series(given, now):
-        found.setdefault(host_id, set()).add(metric)
-    return {host_id: frozenset(some) for host_id, some in found.items()}
+    return metrics_by_host(outdated_series(given, now))
 
 
 def _measured(host: HostReport, at: MeasuredAt, older: frozenset[Metric], now: datetime) -> HostMeasured:

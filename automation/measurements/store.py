@@ -211,7 +211,7 @@ def outdated_series(given: Sequence[SeriesMoment], now: datetime) -> Sequence[Se
 
 def outdated_metrics(
     reports: Mapping[str, MeasuredReport], measured: Mapping[str, datetime | None], now: datetime
-) -> dict[str, set[Metric]]:
+) -> dict[str, frozenset[Metric]]:
     """Return the metrics in reports of hosts of which a newer sample is stored, by host id.
 
     `measured` has the time of the newest sample of each host: most reports have no older sample.
@@ -223,10 +223,15 @@ def outdated_metrics(
             continue
         moments = {metric: known_moment(at, now) for metric, at in newest_moments(report.samples).items()}
         given += [(host_id, metric, at) for metric, at in moments.items() if at < second_of(known)]
-    outdated: dict[str, set[Metric]] = {}
-    for host_id, metric, _ in outdated_series(given, now):
-        outdated.setdefault(host_id, set()).add(metric)
-    return outdated
+    return metrics_by_host(outdated_series(given, now))
+
+
+def metrics_by_host(series: Iterable[SeriesMoment]) -> dict[str, frozenset[Metric]]:
+    """Return the metrics of the series by the id of their host."""
+    metrics: dict[str, set[Metric]] = {}
+    for host_id, metric, _ in series:
+        metrics.setdefault(host_id, set()).add(metric)
+    return {host_id: frozenset(some) for host_id, some in metrics.items()}
 
 
 def _is_outdated(given: SeriesMoment, shown: Packings, now: datetime) -> bool:

@@ -162,9 +162,9 @@ def disturbance_holds(state: UnitState, subject: str) -> list[PlanHold]:
 def loss_holds(state: UnitState, subject: str, *, leaves: bool) -> list[PlanHold]:
     """Why the replica set must not lose the member, or a part of what it does, now; empty if the guards hold.
 
-    A member that is away or lags acknowledges no write in time: the set loses nothing with it, and the alerts
-    that are open because of it must not keep it. `leaves`: the oplog does not matter, because the member does
-    not come back.
+    A member that is away or lags acknowledges no write in time. The set loses nothing with it, and the alerts
+    that are open because of it must not keep it from leaving. `leaves`: the member does not come back, so the
+    oplog does not matter.
     """
     if (state.is_known(subject) and not state.is_healthy(subject)) or _is_late(state, subject):
         return []
