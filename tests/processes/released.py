@@ -13,7 +13,7 @@ from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "defb8759ee7688b1b9d47c8639b0a2ee55ece8df"
+RELEASED = "40417246a7351e98acd3e462cecb1b24f647cbb8"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 TAG = f"v{VERSION}"
