@@ -43,7 +43,7 @@ from alerting.engine.fan_out import comes_from_organization, fan_out
 from alerting.engine.observations import Observation
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.purge import emptied_clusters_alerts_cancel
-from alerting.engine.queues import AGENTS_WITH_LATE, PROJECTS_WITH_TRACKED
+from alerting.engine.queues import AGENTS_WITH_LATE, PROJECTS_WITH_OVER, PROJECTS_WITH_TRACKED
 from alerting.engine.rules import Clock, Place, Progress, TimeSlice
 from alerting.engine.schedule import OneShot, schedule_one_shots
 from alerting.engine.share_counts import usage_add
@@ -827,16 +827,29 @@ def open_tracked(*, now: datetime) -> int:
 
 
 # Alerts whose condition ended according to a late report. They close when all signals of the same release are
-# evaluated, because a later signal may show that the condition is met again.
+# evaluated, because a later signal may show that the condition is met again. Projects take turns, as they do
+# with alerts that open, and only the first alerts and the oldest signal of each project are read. BETWEEN
+# instead of `=`, because only the index of project and id then has this order.
 _OVER = f"""
-SELECT ending.id FROM (
-  SELECT alert.id, alert.group_id FROM alerting_alert AS alert
-   WHERE alert.over IS NOT NULL AND alert.status IN ('TRACKING', 'OPEN') AND NOT EXISTS (
-         SELECT FROM events_signal AS waiting
-          WHERE waiting.group_id = alert.group_id AND waiting.failed IS NULL
-            AND waiting.held_by IS NULL AND waiting.created <= alert.updated)
-   ORDER BY alert.over, alert.id LIMIT %(limit)s
-) AS ending WHERE {try_lock("ending.group_id")}
+{PROJECTS_WITH_OVER}
+SELECT closing.id FROM (
+  SELECT ended.id, ended.group_id FROM (
+    SELECT first.id, first.group_id, first.updated,
+           row_number() OVER (PARTITION BY first.group_id ORDER BY first.updated, first.id) AS position
+      FROM (SELECT group_id,
+                   (SELECT waiting.created FROM events_signal AS waiting
+                     WHERE waiting.group_id BETWEEN ending.group_id AND ending.group_id
+                       AND waiting.failed IS NULL AND waiting.held_by IS NULL
+                     ORDER BY waiting.group_id, waiting.id LIMIT 1) AS oldest
+              FROM ending WHERE group_id IS NOT NULL) AS project
+     CROSS JOIN LATERAL (
+           SELECT alert.id, alert.group_id, alert.updated FROM alerting_alert AS alert
+            WHERE alert.over IS NOT NULL AND alert.status IN ('TRACKING', 'OPEN')
+              AND alert.group_id = project.group_id
+              AND alert.updated < coalesce(project.oldest, 'infinity')
+            ORDER BY alert.updated LIMIT %(limit)s) AS first
+  ) AS ended ORDER BY position, updated LIMIT %(limit)s
+) AS closing WHERE {try_lock("closing.group_id")}
 """  # noqa: S608 - built from constants
 
 

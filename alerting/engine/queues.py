@@ -48,6 +48,15 @@ PROJECTS_WITH_TRACKED = each_value(
 )
 """`tracking(group_id)`: the projects with alerts whose delay has not passed, or that are due to open."""
 
+PROJECTS_WITH_OVER = each_value(
+    "ending",
+    "group_id",
+    table="alerting_alert",
+    where="over IS NOT NULL AND status IN ('TRACKING', 'OPEN')",
+    order="group_id, updated",
+)
+"""`ending(group_id)`: the projects with alerts that are over according to late reports."""
+
 AGENTS_WITH_LATE = each_value(
     "reporting",
     "agent_id",

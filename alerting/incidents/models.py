@@ -121,8 +121,12 @@ class Alert(models.Model):
                 name="alert_incident",
                 condition=Q(incident_id__isnull=False),
             ),
-            # The next alerts to close because they are over according to late reports.
-            models.Index(fields=["over"], name="alert_over", condition=Q(over__isnull=False)),
+            # The next alerts of each project to close because they are over according to late reports.
+            models.Index(
+                fields=["group", "updated"],
+                name="alert_over",
+                condition=Q(over__isnull=False, status__in=[active.value for active in ACTIVE]),
+            ),
             # The next alerts to open of each project.
             models.Index(
                 fields=["group", "opens"],

@@ -1,4 +1,4 @@
-"""Alerts open when their delay has passed, however many alerts and signals of another project wait."""
+"""Alerts open when their delay has passed, and close when they are over, however much another project has."""
 
 import json
 import time
@@ -10,7 +10,7 @@ import pytest
 
 from accesslist.models import Project
 from alerting.engine import worker as worker_module
-from alerting.engine.evaluation import _OPENING, OPENED_AT_ONCE, open_tracked
+from alerting.engine.evaluation import _OPENING, _OVER, OPENED_AT_ONCE, close_over, open_tracked
 from alerting.engine.worker import Worker
 from alerting.models import Alert
 from automation.models import Host
@@ -76,10 +76,10 @@ def make_many(project: Project) -> None:
     execute(_MANY_SIGNALS, {"created": NOW - 40 * SECOND, "group": project.id, "many": WAITING})
 
 
-def rows_read(*tables: str) -> int:
-    """The rows of these tables that the search for alerts to open reads."""
+def rows_read(*tables: str, search: str = _OPENING) -> int:
+    """The rows of these tables that the search for alerts to open or to close reads."""
     parameters = {"now": NOW, "limit": OPENED_AT_ONCE}
-    [(plan,)] = fetch_rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {_OPENING}", parameters)
+    [(plan,)] = fetch_rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {search}", parameters)
     return sum(_rows((plan if isinstance(plan, list) else json.loads(plan))[0]["Plan"], tables))
 
 
@@ -104,6 +104,26 @@ def test_the_search_reads_the_first_alerts_and_signals(
     assert rows_read("alerting_alert", "events_signal") <= OPENED_AT_ONCE + 20
     assert open_tracked(now=NOW) == (1 if is_blocked else OPENED_AT_ONCE)
     assert other.id in opened()
+
+
+@each("is_blocked", [False, True])
+@each("has_statistics", [False, True])
+def test_alerts_that_are_over_close_in_turns(
+    project: Project, is_blocked: bool, has_statistics: bool
+) -> None:
+    make_many(project)
+    other = ProjectFactory.create()
+    latest = make_alert(other, over=NOW, updated=NOW)
+    ended = NOW - (30 if is_blocked else 50) * SECOND
+    Alert.objects.filter(group_id=project.id).update(over=ended, updated=ended)
+    # A cancelled alert keeps the time of its end.
+    make_alert(project, status="CANCELLED", over=ended - SECOND, updated=ended - SECOND)
+    if has_statistics:
+        execute("ANALYZE alerting_alert, events_signal")
+    assert rows_read("alerting_alert", "events_signal", search=_OVER) <= OPENED_AT_ONCE + 20
+    assert close_over(now=NOW) == (1 if is_blocked else OPENED_AT_ONCE)
+    latest.refresh_from_db()
+    assert latest.status == "CLOSED"
 
 
 @each("has_statistics", [False, True])
