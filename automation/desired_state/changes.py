@@ -6,7 +6,8 @@ Masking a large document takes seconds of processor time, so readers must not be
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from automation.desired_state.store import (
 )
 from automation.hosts.changes import hosts_add
 from automation.plan.reading import wanted_agent
+from automation.reports.growth import day_counted
+from automation.reports.limits import within_limits
 from automation.sections import items, process_host, process_name
 from automation.turns.changes import plan_begin_again
 from events.log.changes import NewEvent
@@ -41,6 +44,7 @@ from opsapi.api.principal import Actor
 from opsapi.encryption import encrypt
 from opsapi.logs import first_line
 from opsapi.roles import Scope
+from opsapi.wire_json import write_json
 
 logger = logging.getLogger("opsapi.automation")
 
@@ -94,9 +98,10 @@ def automation_config_publish(
     `unstorable` are faults found while reading it. With `dry_run`, everything is checked and nothing is
     written.
 
-    Raises: ApiError: as `publication`, or GROUP_NOT_FOUND if the project was deleted meanwhile.
+    Raises: ApiError: as `publication`; LIMIT_REACHED, if the project has stored too much today;
+    GROUP_NOT_FOUND, if the project was deleted meanwhile.
     """
-    with acting(actor, now, here=Scope(group_id=group_id)) as act:
+    with _publishing(group_id, actor, now, dry_run=dry_run) as act:
         draft = publication(sent, goal_document(group_id), if_match=if_match, unstorable=unstorable)
         if not dry_run:
             _publish(act, draft, group_id=group_id)
@@ -120,7 +125,7 @@ def automation_config_restore(
     Raises: ApiError: as `publication`, AUTOMATION_CONFIG_REVISION_NOT_FOUND, or GROUP_NOT_FOUND if the
     project was deleted meanwhile.
     """
-    with acting(actor, now, here=Scope(group_id=group_id)) as act:
+    with _publishing(group_id, actor, now, dry_run=dry_run) as act:
         stored = goal_document(group_id)
         code = ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND
         older = get_or_404(document_at(number, group_id=group_id), code, str(number))
@@ -129,6 +134,14 @@ def automation_config_restore(
         if not dry_run:
             _publish(act, draft, group_id=group_id, restored_from=number)
         return draft
+
+
+@contextmanager
+def _publishing(group_id: str, actor: Actor, now: datetime, *, dry_run: bool) -> Iterator[RecordedAct]:
+    with ExitStack() as stack:
+        if not dry_run:
+            stack.enter_context(within_limits(group_id=group_id, now=now))
+        yield stack.enter_context(acting(actor, now, here=Scope(group_id=group_id)))
 
 
 def _publish(
@@ -148,6 +161,8 @@ def _publish(
         # Another publication was first: the row has no other unique column.
         asked, current = str(draft.old["version"]), str(goal_version(group_id))
         raise ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, current) from None
+    octets = sum(len(text or "") for text in (revision.document, revision.masked))
+    day_counted(group_id=group_id, octets=octets + len(write_json(revision.diffs)))
     plan_begin_again(act)
     act.record(NewEvent(event_type=EventType.AUTOMATION_CONFIG_PUBLISHED_AUDIT, diffs=revision.diffs))
     hosts_add(

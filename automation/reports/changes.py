@@ -35,9 +35,9 @@ from automation.hosts.store import facts_of_host, host_state
 from automation.leases.changes import fence_report, leases_give
 from automation.measurements.changes import NoDayError, measurements_write
 from automation.measurements.days import days_prepare
-from automation.reports.growth import ANSWER_OCTETS, day_counted, day_limited, events_octets
+from automation.reports.growth import ANSWER_OCTETS, day_counted, events_octets
 from automation.reports.late_events import without_overtaken
-from automation.reports.limits import PROCESSES, refusal_note, rows_limited
+from automation.reports.limits import PROCESSES, rows_limited, within_limits
 from automation.reports.repeats import RepeatableReport, first_answer, report_answer_keep
 from automation.reports.rules import (
     LATEST,
@@ -53,8 +53,6 @@ from events.facts import EventFacts
 from events.log.changes import NewEvent, events_record
 from events.outbox.changes import signals_release
 from events.types import EVENT_TYPES, EventType
-from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor
 from opsapi.clock import wire_time
 from opsapi.fields import Among
@@ -79,8 +77,7 @@ def report_ingest(
         LIMIT_REACHED, which is an event as well.
     """
     store = partial(_store_once, group_id, report, repeatable, actor, now)
-    try:
-        day_limited(group_id=group_id, now=now)
+    with within_limits(group_id=group_id, now=now):
         try:
             return store()
         except NoDayError:
@@ -88,10 +85,6 @@ def report_ingest(
             # transaction of its own, because other reports would wait for its locks.
             days_prepare(now=now, back=LATEST.days)
             return store()
-    except ApiError as refusal:
-        if refusal.code is ErrorCode.LIMIT_REACHED:
-            refusal_note(group_id=group_id, refusal=refusal, now=now)
-        raise
 
 
 def _store_once(

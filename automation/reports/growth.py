@@ -1,4 +1,4 @@
-"""Counts what the reports of a project store in a day (UTC), and limits it.
+"""Counts what reports, turns and publications of a project store in a day (UTC), and limits it.
 
 A process adds up the bytes of a project and writes the sum rarely, so that reports do not wait for the row of
 their project. A process that ends loses what it has not written: at most WRITE_AT, of the last WRITE_EVERY.
@@ -23,7 +23,7 @@ EVENT_OCTETS = 1_200
 _EVENT_WITHOUT_FACTS = 600
 ANSWER_OCTETS = 400
 """The bytes of the stored answer to a report with an Idempotency-Key, with its indexes."""
-WORDS = "MB of events and measurements a day"
+WORDS = "MB of events, measurements and automation configurations a day"
 WRITE_AT = 8_000_000
 WRITE_EVERY = timedelta(minutes=10)
 _MB = 1_000_000
@@ -58,9 +58,9 @@ _lock = threading.Lock()
 
 
 def day_limited(*, group_id: str, now: datetime) -> None:
-    """Call it before a report is stored.
+    """Call it before a report, a turn or an automation configuration is stored.
 
-    Raises: ApiError: LIMIT_REACHED, if the reports of the project have stored OPSAPI_MAX_DAILY_MB today.
+    Raises: ApiError: LIMIT_REACHED, if the project has stored OPSAPI_MAX_DAILY_MB today.
     """
     today = now.astimezone(UTC).date()
     with _lock:
@@ -84,7 +84,7 @@ def events_octets(events: Iterable[NewEvent]) -> int:
 
 
 def day_counted(*, group_id: str, octets: int) -> None:
-    """Count the bytes of a report that `day_limited` let pass."""
+    """Count bytes after `day_limited` let them pass."""
     with _lock:
         _days[group_id].own += octets
 

@@ -1,11 +1,12 @@
-"""The rows that the reports of a project can create: each kind is limited, and so is the growth of a day.
+"""The rows that the agents of a project can create: each kind is limited, and so is the growth of a day.
 
 A report that exceeds a limit is refused whole (LIMIT_REACHED). The limits are compared when rows are added,
 so concurrent reports can exceed them by the rows that they add at the same time: a lock would make reports
 wait for each other. Hosts have an exact limit (`project_hosts_counted`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -99,8 +100,23 @@ WHERE known.refused NOT BETWEEN %(noted)s AND %(ahead)s OR known.most <> exclude
 """
 
 
-def refusal_note(*, group_id: str, refusal: ApiError, now: datetime) -> None:
-    """Remember that a limit refused a report, after the transaction of the report was rolled back.
+@contextmanager
+def within_limits(*, group_id: str, now: datetime) -> Iterator[None]:
+    """Store something of a project in the block, which has a transaction of its own. A limit is remembered.
+
+    Raises: ApiError: LIMIT_REACHED, also if the project has stored OPSAPI_MAX_DAILY_MB today.
+    """
+    try:
+        growth.day_limited(group_id=group_id, now=now)
+        yield
+    except ApiError as refusal:
+        if refusal.code is ErrorCode.LIMIT_REACHED:
+            _note(group_id=group_id, refusal=refusal, now=now)
+        raise
+
+
+def _note(*, group_id: str, refusal: ApiError, now: datetime) -> None:
+    """Remember a refusal, after the transaction of the block was rolled back.
 
     The first refusal is an event; further refusals are no events until SAID_FOR has passed without any.
     """

@@ -35,6 +35,8 @@ from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
 from automation.plan.values import AFTER_STEP_DOWN, WITH_TURN, GoalUnit, MoveKind, PlanHold
 from automation.plan.wording import together
+from automation.reports.growth import EVENT_OCTETS, day_counted
+from automation.reports.limits import within_limits
 from automation.sections import machine_key, process_name, processes
 from automation.turns.known import known_unit, turns_of_unit
 from automation.turns.models import FetchedConfig, PausedPlan, PlanTurn, WaitingMove
@@ -68,6 +70,8 @@ from opsapi.wire_json import JsonObject
 _LOCK_CLASS = 0x7475  # "tu": distinguishes these advisory locks from others
 PROJECTS_AT_ONCE = 500
 """Maximum number of projects in a sweep; the next sweep continues."""
+_EVENTS_OF_TURN = 2
+"""Its begin and its end, or its failure and the stop of the plan."""
 _MOST_KEPT = 50
 """So many of the newest turns of a unit are kept."""
 NOT_HERE = "must be the name of a process of the automation configuration on this machine"
@@ -226,11 +230,12 @@ def turn_ask(*, group_id: str, request: TurnRequest, actor: Actor, now: datetime
 
     Raises: ApiError: AUTOMATION_TURN_REFUSED with the reason; AUTOMATION_TURN_OVER, if the turn of a repeated
     request has ended; AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, if the agent carries out another version;
-    INVALID_ATTRIBUTE with the wrong field; GROUP_NOT_FOUND, if the project was deleted meanwhile.
+    INVALID_ATTRIBUTE with the wrong field; LIMIT_REACHED, if the project has stored too much today;
+    GROUP_NOT_FOUND, if the project was deleted meanwhile.
     """
     # Before the transaction, because a large document takes long to read.
     document = goal_document(group_id)
-    with _acting(group_id, actor, now) as act:
+    with within_limits(group_id=group_id, now=now), _acting(group_id, actor, now) as act:
         if goal_version(group_id) != document["version"]:
             document = goal_document(group_id)
         _expire(act, group_id)
@@ -460,6 +465,7 @@ def _new_turn(act: RecordedAct, request: TurnRequest, subject: _Subject, **times
         granted=act.now,
         **times,
     )
+    day_counted(group_id=group_id, octets=_EVENTS_OF_TURN * EVENT_OCTETS + len(turn.reason or ""))
     of_unit.filter(fence__lte=turn.fence - _MOST_KEPT).exclude(ended=None).delete()
     return turn
 

@@ -167,6 +167,7 @@ class TurnViewSet(OfAgent):
             ErrorCode.AUTOMATION_TURN_REFUSED,
             ErrorCode.AUTOMATION_TURN_OVER,
             ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION,
+            ErrorCode.LIMIT_REACHED,
         ),
         "update": (ErrorCode.HOSTNAME_NOT_OF_KEY, ErrorCode.AUTOMATION_TURN_OVER),
     }

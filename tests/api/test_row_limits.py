@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from automation.models import (
     Cluster,
     Database,
     Host,
+    PlanTurn,
     ProcessStatus,
     ReachedLimit,
     ReplicaSet,
@@ -27,10 +29,13 @@ from events.log.changes import NewEvent
 from events.models import Event
 from events.types import EventType
 from opsapi.roles import Grant, Role
+from tests.api.automation import published
 from tests.api.bodies import host, report
+from tests.api.turns import ask, asked, replica_set
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
+from tests.factories.documents import document
 
 # In the future: nonces from before the start of the tests are refused.
 NOW = datetime(2099, 11, 23, 12, 0, 0, tzinfo=UTC)
@@ -229,6 +234,38 @@ class TestBytesOfADay:
         self.clock.shift(growth.WRITE_EVERY)
         self.send()
         assert self.stored()["2099-11-23"] - before == growth.EVENT_OCTETS + growth.ANSWER_OCTETS
+
+    def test_publications_count_and_are_refused(self) -> None:
+        client = ApiClient(make_key(Grant(Role.GROUP_AUTOMATION_ADMIN, group_id=self.project.id)))
+        path = f"/groups/{self.project.id}/automationConfig"
+        before = self.stored()["2099-11-23"]
+        options = {"downloadBase": "/" + "d" * 2_000}
+        number = published(client, path, document(version=0, options=options))["version"]
+        self.clock.shift(growth.WRITE_EVERY)
+        other = document(version=number, options={"downloadBase": "/d"})
+        assert client.put(f"{path}?dryRun=true", other).status_code == 200
+        self.send()
+        assert self.stored()["2099-11-23"] - before > 2_000 + growth.EVENT_OCTETS
+        assert self.send(900).status_code == 202
+        assert refused(client.put(path, other)) == self.LIMITED
+        assert refused(client.post(f"{path}/revisions/1/restore", {})) == self.LIMITED
+        assert client.get(path).json()["version"] == number
+        assert client.put(f"{path}?dryRun=true", other).status_code == 200
+
+    def test_turns_count_and_are_refused(self) -> None:
+        client = ApiClient(make_key(Grant(Role.GROUP_AUTOMATION_ADMIN, group_id=self.project.id)))
+        published(client, f"/groups/{self.project.id}/automationConfig", replica_set())
+        self.clock.shift(growth.WRITE_EVERY)
+        self.send()
+        before = self.stored()["2099-11-23"]
+        failed = partial(asked, 1, "DOWNLOAD", reason="r" * 1_000)
+        assert ask(self.agent, self.project, failed("first")).status_code == 201
+        self.clock.shift(growth.WRITE_EVERY)
+        self.send()
+        assert self.stored()["2099-11-23"] - before == 2 * growth.EVENT_OCTETS + 1_000
+        assert self.send(900).status_code == 202
+        assert refused(ask(self.agent, self.project, failed("second"))) == self.LIMITED
+        assert PlanTurn.objects.count() == 1
 
     def test_each_day_is_counted_on_its_own(self) -> None:
         self.clock.move_to(NOW + timedelta(days=1))

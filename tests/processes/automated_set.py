@@ -89,6 +89,8 @@ class AutomatedSet:
             "storage": {"dbPath": str(data), "wiredTiger": {"engineConfig": {"cacheSizeGB": cache}}},
             "systemLog": {"destination": "file", "path": str(data / "mongod.log"), "logAppend": True},
             "replication": {"replSetName": self.name, "oplogSizeMB": 64},
+            # Diagnostic data is collected once a second, and nothing reads it.
+            "setParameter": {"diagnosticDataCollectionEnabled": False},
             **({"security": security} if security else {}),
         }
         return process(
@@ -318,7 +320,7 @@ class MajorityLoad:
         )
         # In a session, a read sees the writes before it, also from another primary.
         with client.start_session(causal_consistency=True) as session:
-            while not self.is_over.wait(0.02):
+            while not self.is_over.wait(0.1):
                 order = {"_id": ObjectId()}
                 is_written = self._time(partial(orders.insert_one, order, session=session))
                 if is_written and not self._time(partial(orders.find_one, order, session=session)):

@@ -24,7 +24,9 @@ from tests.processes.downloads import download_wheel, kept
 from tests.processes.platform import free_port
 
 VERSION = "6.0.5"
-_SMALL = ("--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "64")
+# Diagnostic data is collected once a second, and nothing reads it.
+_WITHOUT_DIAGNOSTICS = ("--setParameter", "diagnosticDataCollectionEnabled=false")
+_SMALL = ("--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "64", *_WITHOUT_DIAGNOSTICS)
 
 MONITOR, PASSWORD = "opsapi-agent", "not:a@simple/password%"
 """A user with `clusterMonitor` and nothing else."""
