@@ -1,6 +1,7 @@
 """Request bodies, read strictly, and documents as JSON: compact or pretty, with or without an envelope."""
 
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
@@ -17,7 +18,8 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, rate_limited
 from opsapi.wire_json import JsonObject, read_json, write_json
 
-LARGE_BODY = 1024 * 1024
+_MIB = 1024 * 1024
+LARGE_BODY = _MIB
 """Bodies with more bytes are large: parsed, they take many times their size."""
 _BUSY_RETRY_SECONDS = 1
 _KEPT = "kept_body"
@@ -30,38 +32,45 @@ time, whatever its size."""
 
 
 class LargeBodies:
-    """Limits the large bodies that this process reads at the same time to OPSAPI_MAX_BODIES_MB."""
+    """Limits the large bodies that this process reads at the same time to OPSAPI_MAX_BODIES_MB.
+
+    A project with several large bodies gets half of it, so other projects have room.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._bytes = 0
+        self._bytes: Counter[str] = Counter()
 
     @contextmanager
-    def taking(self, size: int) -> Iterator[None]:
-        """Run the block with a body of `size` bytes.
+    def taking(self, size: int, *, group_id: str = "") -> Iterator[None]:
+        """Run the block with a body of `size` bytes, which is of a project unless `group_id` is empty.
 
         Raises: ApiError: RATE_LIMITED with Retry-After, if the other large bodies leave no room.
         """
         if size <= LARGE_BODY:
             yield
             return
-        self._take(size)
+        self._take(size, group_id)
         try:
             yield
         finally:
             with self._lock:
-                self._bytes -= size
+                self._bytes -= Counter({group_id: size})
 
-    def _take(self, size: int) -> None:
+    def _take(self, size: int, group_id: str) -> None:
         most = settings.OPSAPI_MAX_BODIES_MB
         with self._lock:
-            if self._bytes and self._bytes + size > most * 1024 * 1024:
+            held, own = self._bytes.total(), self._bytes[group_id]
+            is_much = bool(group_id and own) and own + size > most * _MIB // 2
+            if is_much or (held and held + size > most * _MIB):
+                of_project = f"{most // 2} MB of large bodies of a project"
+                words = of_project if is_much else f"{most} MB of large bodies"
                 raise rate_limited(
                     _BUSY_RETRY_SECONDS,
-                    note=f"At most {most} MB of large bodies are processed at the same time. "
+                    note=f"At most {words} are processed at the same time. "
                     "The setting is OPSAPI_MAX_BODIES_MB.",
                 )
-            self._bytes += size
+            self._bytes[group_id] += size
 
 
 LARGE_BODIES = LargeBodies()

@@ -145,7 +145,7 @@ class ApiViewSet(ViewSet):
         compressed = is_compressed(self.http_request, may_be=self.takes_gzip)
         body = read_body(self.http_request, self.max_body)
         size = gunzipped_size(body, self.max_body) if compressed else len(body)
-        self._held.enter_context(LARGE_BODIES.taking(size))
+        self._held.enter_context(LARGE_BODIES.taking(size, group_id=self.kwargs.get("group_id", "")))
         return gunzip(body, self.max_body) if compressed else body
 
     def body(self, stored: Mapping[str, Any] | None = None, **context: Any) -> Values:

@@ -130,9 +130,9 @@ def test_a_large_decoded_body_takes_its_share(
     taken: list[int] = []
     taking = read_bodies.LARGE_BODIES.taking
 
-    def counted(size: int) -> Any:
+    def counted(size: int, **options: Any) -> Any:
         taken.append(size)
-        return taking(size)
+        return taking(size, **options)
 
     monkeypatch.setattr(read_bodies.LARGE_BODIES, "taking", counted)
     body = text() + b" " * 2_000_000

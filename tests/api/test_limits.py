@@ -163,6 +163,15 @@ class TestLargeBodies:
         with LARGE_BODIES.taking(10_000 * MIB):
             pass
 
+    def test_a_project_gets_half(self, publisher: ApiClient, project: Project, settings: Settings) -> None:
+        path, half = f"/groups/{project.id}/automationConfig", settings.OPSAPI_MAX_BODIES_MB // 2 * MIB
+        with LARGE_BODIES.taking(half - MIB, group_id=project.id):
+            assert refused(publisher.put(path, self.LARGE)) == (429, "RATE_LIMITED", ["1"])
+            with LARGE_BODIES.taking(half, group_id="another"):
+                pass
+        with LARGE_BODIES.taking(half - MIB, group_id="another"):
+            assert publisher.put(path, self.LARGE).json()["errorCode"] == "MISSING_ATTRIBUTE"
+
     def test_every_thread_has_room_for_a_report(self, settings: Settings) -> None:
         with ExitStack() as held:
             for _ in range(8):
