@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, JSONField, Q, QuerySet, Value, When
+from django.db.models import Case, Func, IntegerField, JSONField, Q, QuerySet, Value, When
 
 from automation.addresses import Address
 from automation.agents.rules import HEARTBEAT_TIMEOUT
@@ -87,6 +87,13 @@ def document_at(number: int, *, group_id: str) -> Mapping[str, Any] | None:
         return NEW_PROJECT
     revision = revision_at(number, group_id=group_id)
     return read(revision_text(revision)) if revision else None
+
+
+def documents_octets(numbers: Collection[int], *, group_id: str) -> int:
+    """Return the size of the stored documents of these versions, without reading them."""
+    octets = Func("document", function="octet_length", output_field=IntegerField())
+    sizes = revisions_of(group_id).filter(number__in=numbers).annotate(octets=octets)
+    return sum(sizes.values_list("octets", flat=True))
 
 
 def _without_documents(group_id: str) -> QuerySet[AutomationRevision]:

@@ -14,6 +14,7 @@ from automation.desired_state.document.machine import machine_part
 from automation.desired_state.store import (
     ProcessState,
     document_at,
+    documents_octets,
     fleet_reports,
     goal_document,
     goal_version,
@@ -41,6 +42,7 @@ from automation.turns.rules import (
     stored_set,
     with_turns,
 )
+from opsapi.api.bodies import LARGE_BODIES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.clock import wire_time
@@ -265,11 +267,15 @@ def _drawn_plans(
         if any(reached.get(process.name, 0) != goal.number for process in unit.processes)
     )
     goal = replace(goal, units=behind)
-    older = _older(group_id, goal, reached)
-    goals = {number: read_goal(document) for number, document in older.items()}
-    before = reached_goal(goal, {goal.number: goal, **goals}, reached)
-    reports = fleet_reports(group_id, document, _processes_before(older, reached))
-    drawn = drawn_plan(before, goal, reports, now)
+    numbers = _older(goal, reached)
+    # A caller reads documents of several versions, so callers take turns as with large bodies.
+    with LARGE_BODIES.taking(documents_octets(numbers, group_id=group_id), group_id=group_id):
+        read_documents = {number: document_at(number, group_id=group_id) for number in numbers}
+        older = {number: found for number, found in read_documents.items() if found is not None}
+        goals = {number: read_goal(document) for number, document in older.items()}
+        before = reached_goal(goal, {goal.number: goal, **goals}, reached)
+        reports = fleet_reports(group_id, document, _processes_before(older, reached))
+        drawn = drawn_plan(before, goal, reports, now)
     stops = {
         stop.process: ShownWait(stop_hold(stop, stop.process), stop.ended)
         for stop in stops_of(group_id, version)
@@ -277,17 +283,11 @@ def _drawn_plans(
     return shown_plans(goal, drawn, paused_since=pause.since if pause else None, stops=stops)
 
 
-def _older(
-    group_id: str, goal: AutomationGoal, reached: Mapping[str, int]
-) -> Mapping[int, Mapping[str, Any]]:
-    """The newest of the older documents that processes have reached."""
+def _older(goal: AutomationGoal, reached: Mapping[str, int]) -> list[int]:
+    """The newest of the older versions that processes have reached."""
     names = {process.name for unit in goal.units for process in unit.processes}
     numbers = {number for name, number in reached.items() if name in names and 0 < number < goal.number}
-    documents = {
-        number: document_at(number, group_id=group_id)
-        for number in sorted(numbers, reverse=True)[:MOST_DOCUMENTS]
-    }
-    return {number: document for number, document in documents.items() if document is not None}
+    return sorted(numbers, reverse=True)[:MOST_DOCUMENTS]
 
 
 def _processes_before(

@@ -11,6 +11,7 @@ from automation.choices import AgentType, HostType
 from automation.models import AutomationRevision, ProcessStatus
 from automation.reports.rules import ProcessReport
 from opsapi import clock
+from opsapi.api import bodies as read_bodies
 from opsapi.hostnames import host_and_port
 from tests.api import bodies
 from tests.api.automation import path, published, publisher
@@ -97,6 +98,22 @@ def test_a_new_replica_set_is_started_and_initiated(
     assert (drawn["waits"], drawn["refused"]) == ([], [])
     assert not AutomationRevision.objects.exists()
     assert not ProcessStatus.objects.exists()
+
+
+def test_a_status_that_reads_large_older_documents_waits_for_room(
+    publisher: ApiClient, path: str, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published(publisher, path, replica_set())
+    report(project)
+    published(publisher, path, replica_set(1, lastRestart="2026-11-21T07:26:14Z"))
+    monkeypatch.setattr(read_bodies, "LARGE_BODY", 1_000)
+    status = path.replace("automationConfig", "automationStatus")
+    with read_bodies.LARGE_BODIES.taking(1024**3, group_id="another"):
+        assert publisher.get(status).json()["errorCode"] == "RATE_LIMITED"
+    assert publisher.get(status).json()["processes"][1]["plan"]["moves"]
+    report(project, reached=2)
+    with read_bodies.LARGE_BODIES.taking(1024**3, group_id="another"):
+        assert publisher.get(status).status_code == 200
 
 
 def test_a_restart_goes_from_member_to_member_and_says_which_moves_disturb(

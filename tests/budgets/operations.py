@@ -177,6 +177,57 @@ def _automation(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
     return Call("PUT", "/automationConfig", changed)
 
 
+def _versions(bench: Bench, tenant: Tenant, genes: Genes) -> int:
+    """Publishes several versions of a document. Their processes have got to different versions."""
+    sizes = genes["processes"], genes["options"], 1
+    for version in range(genes["versions"]):
+        made = inputs.automation_document(*sizes, version=version)
+        accepted(tenant.send("PUT", "/automationConfig", made))
+    states = [
+        {
+            "name": f"db_{number}",
+            "hostname": f"db{number}.example.com",
+            "lastGoalVersionAchieved": 1 + number % genes["versions"],
+        }
+        for number in range(genes["processes"])
+    ]
+    tenant.report(inputs.report(agentType="AUTOMATION", processes=states))
+    newest: int = genes["versions"]
+    return newest
+
+
+def _progress(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    _versions(bench, tenant, genes)
+    return Call("GET", "/automationStatus")
+
+
+def _turn(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    _versions(bench, tenant, genes)
+    asked = {"hostname": "db0.example.com", "process": "db_0", "move": "RESTART", "requestId": "first"}
+    return Call("POST", tenant.turns, asked)
+
+
+def _revision(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    number = _versions(bench, tenant, genes)
+    query = (
+        f"SELECT id FROM automation_automationrevision WHERE group_id = '{tenant.id}' AND number = {number}"  # noqa: S608 - an id
+    )
+    return Call("GET", f"/admin/automation/automationrevision/{bench.site.platform.ask(query)}/change/")
+
+
+def _leases(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    listed = [
+        {"hostname": host["hostname"], "port": host["port"]}
+        for host in inputs.hosts(genes["hosts"], long_names=False)
+    ]
+    for number in range(genes["agents"]):
+        asked = {"instance": f"agent{number}", "intervalSeconds": 60, "hosts": listed}
+        answer = Call("POST", tenant.reports, inputs.report(hostname=f"agent{number}", leases=asked))
+        if number < genes["agents"] - 1:
+            tenant.report(answer.body)
+    return answer
+
+
 def _change_config(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
     """The change cancels all alerts of the configuration, and the fleet is evaluated again."""
     made = tenant.made("/alertConfigs", inputs.config(bench.site, notifications=genes["notifications"]))
@@ -229,11 +280,23 @@ def _measurements(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
     return Call("GET", f"/hosts/{host['id']}/measurements?{urlencode(query)}")
 
 
+def _measurements_of_many(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    query = {"granularity": genes["granularity"], "period": "P1D", "m": "CONNECTIONS"}
+    more = {"aggregate": genes["aggregate"]} if genes["aggregate"] else {}
+    return Call("GET", f"/measurements?{urlencode({**query, **more})}")
+
+
+def _page(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    project = {"project": tenant.id} if genes["of project"] else {}
+    return Call("GET", f"/admin/{genes['of']}?{urlencode(project)}")
+
+
 def _status(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
     return Call("GET", f"/{genes['of']}")
 
 
 _MATCHED: Choices = {"pattern": PATTERNS, "matchers": (1, 10, 50)}
+_OF_VERSIONS: Choices = {"processes": (1, 500, 5_000), "options": (0, 20, 200), "versions": (1, 2, 6)}
 _OF_WINDOW: Choices = {"pattern": PATTERNS, "matchers": (1, 9)}
 _TEXTS = ("db1", "% _%", "a" * 200, "HOST")
 _EVENT_FILTERS = {
@@ -324,6 +387,10 @@ OPERATIONS = (
         {"processes": (1, 500, 5_000), "options": (0, 20, 200), "depth": (0, 10)},
         _automation,
     ),
+    Operation("progress of an automation document", _OF_VERSIONS, _progress),
+    Operation("turn of an agent", _OF_VERSIONS, _turn),
+    Operation("page of a revision", _OF_VERSIONS, _revision),
+    Operation("shares of agents", {"agents": (1, 4, 20), "hosts": (10, 1_000, 10_000)}, _leases),
     Operation("add presets", {"engine": ("POSTGRESQL", "MONGODB"), "hosts": (10, 5_000)}, _presets),
     Operation(
         "delete a project",
@@ -365,6 +432,28 @@ OPERATIONS = (
         "measurements of a host",
         {"granularity": ("PT1H", "PT5M", "PT1M"), "period": ("PT1H", "P1D", "P3D")},
         _measurements,
+        reads=True,
+    ),
+    Operation(
+        "measurements of many hosts",
+        {"granularity": ("PT1H", "PT5M", "PT1M"), "aggregate": ("", "MAX", "P95")},
+        _measurements_of_many,
+        reads=True,
+    ),
+    Operation(
+        "page of the console",
+        {
+            "of": (
+                "",
+                "quiet-times/",
+                "shift-report/",
+                "alert-timeline/",
+                "automation-plan/",
+                "system-health/",
+            ),
+            "of project": (True, False),
+        },
+        _page,
         reads=True,
     ),
     Operation("status", {"of": ("automationStatus", "agents", "alertConfigs/presets")}, _status, reads=True),

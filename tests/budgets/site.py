@@ -93,6 +93,11 @@ class Tenant:
         """The path of reports."""
         return f"{AGENTS}/groups/{self.id}/reports"
 
+    @property
+    def turns(self) -> str:
+        """The path of the turns of agents."""
+        return f"{AGENTS}/groups/{self.id}/turns"
+
     def is_idle(self) -> bool:
         """Whether nothing of the project waits to be evaluated or sent."""
         of_project = f"group_id = '{self.id}'"
