@@ -281,9 +281,11 @@ def _measurements(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
 
 
 def _measurements_of_many(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
-    query = {"granularity": genes["granularity"], "period": "P1D", "m": "CONNECTIONS"}
+    rows = inputs.results(tenant.send("GET", f"/hosts?itemsPerPage={genes['hosts']}"))
+    query = {"granularity": genes["granularity"], "period": "P1D", "m": "ASSERT_REGULAR"}
     more = {"aggregate": genes["aggregate"]} if genes["aggregate"] else {}
-    return Call("GET", f"/measurements?{urlencode({**query, **more})}")
+    chosen = {**query, **more, "hostId": [row["id"] for row in rows]}
+    return Call("GET", f"/measurements?{urlencode(chosen, doseq=True)}")
 
 
 def _page(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
@@ -436,7 +438,7 @@ OPERATIONS = (
     ),
     Operation(
         "measurements of many hosts",
-        {"granularity": ("PT1H", "PT5M", "PT1M"), "aggregate": ("", "MAX", "P95")},
+        {"granularity": ("PT1H", "PT5M", "PT1M"), "aggregate": ("", "MAX", "P95"), "hosts": (1, 100)},
         _measurements_of_many,
         reads=True,
     ),
