@@ -75,6 +75,7 @@ from alerting.incidents.changes import (
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import Alert
 from alerting.reasons import AlertReason
+from automation.agents.store import awaited_since
 from automation.hosts.versions import version_marks_update
 from automation.metrics import Metric
 from events.choices import SignalKind
@@ -764,22 +765,55 @@ def _over_after(decision: Decision, alert: _ActiveAlert, late_at: datetime | Non
 
 # Late signals of an agent concern only the hosts of this agent and the replica sets of these hosts.
 # Each alert looks up its own hosts: a join with the hosts of an agent would read all of them for each alert.
-_AWAITS_LATE = """EXISTS (
-                   SELECT FROM late WHERE late.oldest <= alert.opens AND late.agent_id = ANY(ARRAY(
+_OF_AGENT = """late.agent_id = ANY(ARRAY(
                           SELECT host.reported_by_id FROM automation_host AS host
                            WHERE host.id = alert.facts ->> 'hostId'
                            UNION ALL
                           SELECT host.reported_by_id FROM automation_replicaset AS known
                             JOIN automation_host AS host ON host.replica_set_id = known.id
                            WHERE known.group_id = alert.group_id
-                             AND known.name = alert.facts ->> 'replicaSetName')))"""
+                             AND known.name = alert.facts ->> 'replicaSetName'))"""
+_IS_DUE = f"""alert.opens < coalesce(project.oldest, 'infinity')
+                   AND NOT EXISTS (SELECT FROM late WHERE late.oldest <= alert.opens AND {_OF_AGENT})"""
+# After the platform was away, an alert from before waits for a report of its host, else of all members of its
+# replica set, else of all hosts of its cluster, or of its agent. A report counts once it is evaluated.
+# Nobody reports for the demonstration.
+_IS_CONFIRMED = f"""(alert.updated >= %(since)s OR NOT (
+                   EXISTS (SELECT FROM late WHERE {_OF_AGENT})
+                   OR EXISTS (
+                       SELECT FROM automation_host AS host
+                         LEFT JOIN automation_agent AS reporter ON reporter.id = host.reported_by_id
+                        WHERE host.deleted IS NULL AND reporter.demonstration IS NOT TRUE
+                          AND (host.observed < %(since)s OR host.observed >= project.oldest)
+                          AND host.id = ANY(ARRAY(
+                              SELECT alert.facts ->> 'hostId'
+                               UNION ALL
+                              SELECT member.id FROM automation_replicaset AS known
+                                JOIN automation_host AS member ON member.replica_set_id = known.id
+                               WHERE NOT alert.facts ? 'hostId' AND known.group_id = alert.group_id
+                                 AND known.name = alert.facts ->> 'replicaSetName'
+                               UNION ALL
+                              SELECT member.id FROM automation_host AS member
+                               WHERE NOT alert.facts ?| ARRAY['hostId', 'replicaSetName']
+                                 AND member.cluster_id = alert.facts ->> 'clusterId')))
+                   OR EXISTS (
+                       SELECT FROM automation_agent AS agent
+                        WHERE agent.group_id = alert.group_id AND NOT agent.demonstration
+                          AND agent.observed < %(since)s
+                          AND agent.agent_type = alert.facts ->> 'sourceTypeName'
+                          AND lower(agent.hostname) = lower(alert.facts ->> 'hostname'))))"""  # noqa: S608
 
-# Projects take turns: the first alert of each, then the second of each, and so on. An alert does not open
-# while an unevaluated signal from before the end of the delay may end its condition: a signal of its project,
-# or a late signal of the agent of its host. Only the first alerts, and the oldest signal of each project and
-# agent, are read, so the number of alerts and signals does not matter. The lock of the project is needed
-# because opening an alert may change an incident of the project.
-_OPENING = f"""
+
+def _opening(condition: str) -> str:
+    """Return the search for alerts to open that meet the condition.
+
+    Projects take turns: the first alert of each, then the second of each, and so on. An alert does not open
+    while an unevaluated signal from before the end of the delay may end its condition: a signal of its
+    project, or a late signal of the agent of its host. Only the first alerts, and the oldest signal of each
+    project and agent, are read, so the number of alerts and signals does not matter. The lock of the project
+    is needed because opening an alert may change an incident of the project.
+    """
+    return f"""
 {PROJECTS_WITH_TRACKED}, late AS MATERIALIZED (
     {AGENTS_WITH_LATE}
     SELECT agent_id,
@@ -801,12 +835,16 @@ SELECT opening.id FROM (
      CROSS JOIN LATERAL (
            SELECT alert.id, alert.group_id, alert.opens FROM alerting_alert AS alert
             WHERE alert.status = 'TRACKING' AND alert.group_id = project.group_id
-              AND alert.opens <= %(now)s AND alert.opens < coalesce(project.oldest, 'infinity')
-              AND alert.over IS NULL AND NOT {_AWAITS_LATE}
+              AND alert.opens <= %(now)s AND alert.over IS NULL
+              AND {condition}
             ORDER BY alert.opens LIMIT %(limit)s) AS first
   ) AS due ORDER BY position, opens LIMIT %(limit)s
 ) AS opening WHERE {try_lock("opening.group_id")}
 """  # noqa: S608 - built from constants
+
+
+_OPENING = _opening(_IS_DUE)
+_CONFIRMED_OPENING = _opening(f"{_IS_DUE} AND {_IS_CONFIRMED}")
 
 
 @transaction.atomic
@@ -814,9 +852,14 @@ def open_tracked(*, now: datetime) -> int:
     """Open up to OPENED_AT_ONCE alerts whose delay has passed, and return their number.
 
     The delay is the shortest of the configuration's notifications. Projects that another worker evaluates,
-    and alerts that another worker has locked, are skipped.
+    and alerts that another worker has locked, are skipped. While the platform waits for reports because it
+    was away, only alerts that a report has confirmed open.
     """
-    ids = [alert_id for (alert_id,) in fetch_rows(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})]
+    parameters: dict[str, Any] = {"now": now, "limit": OPENED_AT_ONCE}
+    ids = [alert_id for (alert_id,) in fetch_rows(_OPENING, parameters)]
+    if ids and (since := awaited_since(now)):
+        confirmed = fetch_rows(_CONFIRMED_OPENING, {**parameters, "since": since})
+        ids = [alert_id for (alert_id,) in confirmed]
     if not ids:
         return 0
     # Filtered again: meanwhile another worker may have opened or ended them. Locked by id, as everywhere.

@@ -51,6 +51,20 @@ def clocks_start(*, counting_since: datetime, swept: datetime | None, now: datet
     return counting_since
 
 
+def reports_awaited_since(
+    *, counting_since: datetime, swept: datetime | None, now: datetime
+) -> datetime | None:
+    """Since when an observation counts as recent after the platform was away.
+
+    None if it was not away, or agents have had the heartbeat timeout to report. Before the first sweep, only
+    the start of the clocks counts. The first report can start them, so it is observed a little earlier.
+    """
+    since = counting_since
+    if swept is not None:
+        since = clocks_start(counting_since=counting_since, swept=swept, now=now)
+    return since - ABSENCE if timed_out_since(counting_since=since, now=now) is None else None
+
+
 class DetectionGap(StrEnum):
     """Why agents and hosts that stop reporting are not noticed at the moment."""
 

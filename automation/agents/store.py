@@ -10,8 +10,8 @@ from django.db.models.functions import Lower
 
 from accesslist.models import ApiKey
 from automation.addresses import Address
-from automation.agents.models import Agent
-from automation.agents.rules import Detection, detection, heard_limit
+from automation.agents.models import Agent, FleetWatch
+from automation.agents.rules import Detection, detection, heard_limit, reports_awaited_since
 from automation.choices import AgentType
 from automation.hosts.models import Host
 from automation.leases.models import HostLease
@@ -58,6 +58,14 @@ def detection_now() -> tuple[Detection, datetime]:
     [(any_agent, counting_since, swept, now)] = fetch_rows(_DETECTION)
     state = detection(any_agent=any_agent, counting_since=counting_since, swept=swept, now=now)
     return state, now
+
+
+def awaited_since(now: datetime) -> datetime | None:
+    """Return since when observations are recent, while the platform waits for them after it was away."""
+    watch = FleetWatch.objects.first()
+    if watch is None:
+        return None
+    return reports_awaited_since(counting_since=watch.counting_since, swept=watch.swept, now=now)
 
 
 def not_reporting(now: datetime) -> Q:

@@ -1,0 +1,204 @@
+"""After the platform was away, an alert in its delay opens when a report confirms it, or after a time."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting.engine.evaluation import close_over, open_tracked
+from alerting.models import Alert, AlertConfig, Notification
+from automation.agents.changes import heartbeats_sweep, held_signals_release
+from automation.agents.rules import HEARTBEAT_TIMEOUT
+from automation.choices import HostType
+from automation.models import Agent, FleetWatch, Host
+from events.models import Signal
+from tests.each import each
+from tests.factories.alerting import WEBHOOK, make_alert, make_config
+from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
+
+pytestmark = pytest.mark.django_db
+STOPPED = datetime(2025, 3, 4, 15, 0, tzinfo=UTC)
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+BACK = STOPPED + 10 * MINUTE
+DELAYED = [{**WEBHOOK, "delayMin": 5}]
+PRIMARY: dict[str, Any] = {"type_name": HostType.REPLICA_PRIMARY, "replica_set_name": "rs0"}
+SECONDARY: dict[str, Any] = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs0"}
+
+
+def work(now: datetime, *, sweeps: bool = True) -> None:
+    """The work of a worker. It can search for alerts to open before it sweeps."""
+    held_signals_release(now=now)
+    evaluate(now)
+    close_over(now=now)
+    open_tracked(now=now)
+    if sweeps:
+        heartbeats_sweep(clock=lambda: now)
+        evaluate(now)
+        open_tracked(now=now)
+    deliver_all(now)
+
+
+def run_until_the_stop(project: Project, *hosts: Any) -> None:
+    """The platform has run for a day, and stops after a report."""
+    ingest(project, *hosts, now=STOPPED)
+    running = {"counting_since": STOPPED - timedelta(days=1), "swept": STOPPED - 15 * SECOND}
+    FleetWatch.objects.update_or_create(id=1, defaults=running)
+    work(STOPPED)
+
+
+def tracked(project: Project, **facts: Any) -> Alert:
+    """An alert with these facts whose delay ends while the platform is away."""
+    times = {"created": STOPPED, "updated": STOPPED, "opens": STOPPED + MINUTE}
+    return make_alert(project, status="TRACKING", facts=facts, **times)
+
+
+@pytest.fixture
+def down(project: Project) -> AlertConfig:
+    """A configuration with a delay, about a host that is down when the platform stops."""
+    config = make_config(project, notifications=DELAYED)
+    run_until_the_stop(project, host_report(reachable=False))
+    assert statuses(config) == ["TRACKING"]
+    return config
+
+
+def test_nobody_hears_of_what_ended_while_the_platform_was_away(
+    project: Project, down: AlertConfig, outside: Outside
+) -> None:
+    work(BACK)
+    work(BACK + SECOND)
+    assert statuses(down) == ["TRACKING"]
+    ingest(project, host_report(), now=BACK + 30 * SECOND)
+    work(BACK + 30 * SECOND)
+    assert statuses(down) == ["CLOSED"]
+    assert outside.sent == []
+
+
+def test_a_report_confirms_what_still_holds(project: Project, down: AlertConfig, outside: Outside) -> None:
+    work(BACK)
+    ingest(project, host_report(reachable=False), now=BACK + 30 * SECOND)
+    work(BACK + 30 * SECOND)
+    assert statuses(down) == ["OPEN"]
+    assert Alert.objects.get().created == STOPPED
+    assert len(outside.sent) == 1
+
+
+@each(("after", "status"), [(HEARTBEAT_TIMEOUT - SECOND, "TRACKING"), (HEARTBEAT_TIMEOUT, "OPEN")])
+def test_without_a_report_an_alert_opens_after_the_heartbeat_timeout(
+    down: AlertConfig, after: timedelta, status: str
+) -> None:
+    work(BACK)
+    for minute in range(1, 4):
+        work(BACK + minute * MINUTE)
+    work(BACK + after)
+    assert statuses(down) == [status]
+
+
+@each(("last", "status"), [(False, "OPEN"), (True, "CLOSED")])
+def test_a_backlog_confirms_nothing_before_its_last_report(
+    project: Project, down: AlertConfig, last: bool, status: str
+) -> None:
+    work(BACK)
+    for place in range(9):
+        observed = STOPPED + (place + 1) * MINUTE
+        host = host_report(reachable=False)
+        ingest(project, host, observed=observed, waiting=9 - place, now=BACK + SECOND)
+        work(BACK + SECOND)
+    assert statuses(down) == ["TRACKING"]
+    ingest(project, host_report(reachable=last), observed=BACK, waiting=0, now=BACK + 2 * SECOND)
+    work(BACK + 2 * SECOND)
+    assert statuses(down) == [status]
+
+
+def test_a_report_that_is_not_evaluated_confirms_nothing(project: Project, down: AlertConfig) -> None:
+    work(BACK)
+    ingest(project, host_report(), now=BACK + 30 * SECOND)
+    assert open_tracked(now=BACK + 31 * SECOND) == 0
+    Signal.objects.all().delete()
+    assert open_tracked(now=BACK + 31 * SECOND) == 1
+
+
+def test_a_replica_set_waits_for_all_members(project: Project) -> None:
+    config = make_config(project, eventTypeName="NO_PRIMARY", notifications=DELAYED)
+    members = [host_report("db1", **SECONDARY), host_report("db2", **SECONDARY)]
+    run_until_the_stop(project, host_report("db1", **PRIMARY), members[1])
+    run_until_the_stop(project, *members)
+    assert statuses(config) == ["TRACKING"]
+    work(BACK)
+    ingest(project, members[0], now=BACK + 20 * SECOND)
+    work(BACK + 20 * SECOND)
+    assert statuses(config) == ["TRACKING"]
+    ingest(project, members[1], agent="agent2", now=BACK + 30 * SECOND)
+    work(BACK + 30 * SECOND)
+    assert statuses(config) == ["OPEN"]
+
+
+def test_a_cluster_waits_for_all_hosts(project: Project) -> None:
+    run_until_the_stop(project, host_report("db1", cluster_name="c"), host_report("db2", cluster_name="c"))
+    facts = {"clusterName": "c", "clusterId": Host.objects.all()[0].cluster_id}
+    alert = tracked(project, **facts)
+    work(BACK)
+    for host, status in (("db1", "TRACKING"), ("db2", "OPEN")):
+        ingest(project, host_report(host, cluster_name="c"), now=BACK + 20 * SECOND)
+        work(BACK + 20 * SECOND)
+        alert.refresh_from_db()
+        assert alert.status == status
+
+
+def test_an_agent_has_time_to_report_before_its_alert_opens(project: Project, outside: Outside) -> None:
+    config = make_config(project, eventTypeName="MONITORING_AGENT_DOWN", notifications=DELAYED)
+    run_until_the_stop(project, host_report())
+    ingest(project, agent="agent2", now=STOPPED + MINUTE)
+    FleetWatch.objects.update(swept=STOPPED + 3 * MINUTE + 45 * SECOND)
+    work(STOPPED + 4 * MINUTE)
+    assert statuses(config) == ["TRACKING"]
+    work(BACK)
+    assert statuses(config) == ["TRACKING"]
+    ingest(project, host_report(), now=BACK + 30 * SECOND)
+    work(BACK + 30 * SECOND)
+    assert statuses(config) == ["CLOSED"]
+    assert not Agent.objects.filter(down=True).exists()
+    assert outside.sent == []
+
+
+def test_nothing_of_the_demonstration_waits_for_reports(project: Project, down: AlertConfig) -> None:
+    agent_alert = tracked(project, hostname="agent1", sourceTypeName="MONITORING")
+    Agent.objects.update(demonstration=True)
+    work(BACK)
+    assert statuses(down) == ["OPEN"]
+    agent_alert.refresh_from_db()
+    assert agent_alert.status == "OPEN"
+
+
+def test_what_nobody_reports_opens_at_once(project: Project) -> None:
+    run_until_the_stop(project, host_report())
+    alert = tracked(project)
+    work(BACK)
+    alert.refresh_from_db()
+    assert alert.status == "OPEN"
+
+
+def test_an_alert_that_begins_after_the_return_opens_on_time(project: Project) -> None:
+    config = make_config(project, notifications=[{**WEBHOOK, "delayMin": 1}])
+    run_until_the_stop(project, host_report())
+    work(BACK)
+    ingest(project, host_report(reachable=False), now=BACK + 20 * SECOND)
+    work(BACK + 20 * SECOND)
+    work(BACK + 80 * SECOND)
+    assert statuses(config) == ["OPEN"]
+
+
+def test_no_alert_waits_while_the_platform_runs(project: Project, down: AlertConfig) -> None:
+    for quarter in range(1, 21):
+        work(STOPPED + quarter * 15 * SECOND)
+    assert statuses(down) == ["OPEN"]
+    assert Notification.objects.exists()
+
+
+@each(("away", "status"), [(60 * SECOND, "OPEN"), (61 * SECOND, "TRACKING")])
+def test_a_short_absence_counts_as_running(down: AlertConfig, away: timedelta, status: str) -> None:
+    opens = STOPPED + 5 * MINUTE
+    FleetWatch.objects.update(swept=opens - away)
+    work(opens, sweeps=False)
+    assert statuses(down) == [status]
