@@ -47,9 +47,16 @@ class ScriptedMailServer:
     """Listens on 127.0.0.1. `mails` are the contents that were sent with their final dot."""
 
     def __init__(
-        self, script: Mapping[Stage, Reply] | None = None, *, context: ssl.SSLContext | None = None
+        self,
+        script: Mapping[Stage, Reply] | None = None,
+        *,
+        context: ssl.SSLContext | None = None,
+        is_implicit: bool = False,
     ) -> None:
-        """With a context it offers STARTTLS; `script` replaces the replies of some stages."""
+        """With a context it offers STARTTLS, or begins with TLS if that `is_implicit`.
+
+        `script` replaces the replies of some stages.
+        """
         self.script = {**_REPLIES, **(script or {})}
         self.commands: list[bytes] = []
         self.mails: list[bytes] = []
@@ -57,6 +64,7 @@ class ScriptedMailServer:
         self.waiting = threading.Semaphore(0)
         """Released once for each connection that waits."""
         self._context = context
+        self._is_implicit = is_implicit
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
 
@@ -99,6 +107,8 @@ class ScriptedMailServer:
             self._talk(sock)
 
     def _talk(self, sock: socket.socket) -> None:
+        if self._context and self._is_implicit:
+            sock = self._context.wrap_socket(sock, server_side=True)
         if not self._reply(sock, Stage.GREETING):
             return
         lines = sock.makefile("rb")

@@ -9,6 +9,7 @@ ignores proxies in the environment. It can keep a connection for the next messag
 import logging
 import re
 import socket
+import ssl
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -23,12 +24,12 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.response import HTTPResponse
 from urllib3.util import parse_url
 
-from opsapi.outbound.errors import OutboundError, OutboundReason
+from opsapi.outbound.errors import OutboundError, OutboundReason, Stage
 from opsapi.outbound.failures import AFTER_REQUEST, BEFORE_REQUEST, FAILURES, details_of, reason_of
 from opsapi.outbound.guard import Address, refused, resolve
 from opsapi.outbound.heads import StatusFirst
 from opsapi.outbound.pool import IDLE_SECONDS, POOL, BoundedSocket, Deadline, OpenConnection
-from opsapi.outbound.trust import Purpose, tls_fault, trusting
+from opsapi.outbound.trust import Purpose, is_late_refusal, tls_fault, trusting
 from opsapi.outbound.tunnel import ProxyRoute
 from opsapi.outgoing_proxy import OutgoingProxy
 
@@ -130,6 +131,7 @@ def post(
             if connection and not connection.is_new and not connection.sock.written:
                 continue  # The receiver has closed the connection: use the next one, or open a new one.
             sent, proxy = (connection.sock.written, connection.proxy) if connection else (False, None)
+            sent = sent and not is_late_refusal(error)
             failure = _explain(request.target, error, sent=sent, proxy=proxy)
         raise failure
 
@@ -286,7 +288,7 @@ def _send(connection: OpenConnection, request: _Request, headers: Mapping[str, s
         connection.http.request(
             request.method, path, body, headers, preload_content=False, decode_content=False
         )
-    except (BrokenPipeError, ConnectionResetError):
+    except (BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
         if not connection.sock.written:
             raise
         return False
@@ -351,6 +353,8 @@ def _explain(
     failure = _logged(target, reason, details, sent=sent, proxy=proxy)
     if reason in {OutboundReason.BAD_CERTIFICATE, OutboundReason.BAD_TLS}:
         failure.detail = tls_fault(error)
+        if proxy and target.scheme == "http":
+            failure.stage = Stage.PROXY_TLS
     return failure
 
 

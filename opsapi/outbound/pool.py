@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from urllib3.connection import HTTPConnection
 
 from opsapi.outbound.guard import Address
+from opsapi.outbound.trust import is_late_refusal
 from opsapi.outgoing_proxy import OutgoingProxy
 
 if TYPE_CHECKING:
@@ -69,8 +70,24 @@ class BoundedSocket:
         view = memoryview(data)
         while view:
             self._sock.settimeout(self.deadline.left())
-            view = view[self._sock.send(view[:_PIECE]) :]
+            view = view[self._send(view[:_PIECE]) :]
             self.written = True
+
+    def _send(self, piece: memoryview) -> int:
+        try:
+            return self._sock.send(piece)
+        except OSError:
+            if not self.written and (refusal := self._late_refusal()):
+                raise refusal from None
+            raise
+
+    def _late_refusal(self) -> OSError | None:
+        """Return the error if the receiver has refused TLS before it closed the connection."""
+        try:
+            self._sock.recv(1)
+        except OSError as error:
+            return error if is_late_refusal(error) else None
+        return None
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         """Return a reader of the response; `http.client` always uses `rb`."""

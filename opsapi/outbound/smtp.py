@@ -17,7 +17,7 @@ from typing import BinaryIO, cast
 from opsapi.outbound.errors import MailError, OutboundReason, Stage
 from opsapi.outbound.guard import resolve
 from opsapi.outbound.pool import BoundedSocket, Deadline
-from opsapi.outbound.trust import Purpose, tls_fault, trusting
+from opsapi.outbound.trust import Purpose, is_late_refusal, tls_fault, trusting
 
 SECONDS: Mapping[Stage, float] = {
     Stage.RESOLVE: 30.0,
@@ -37,6 +37,8 @@ BLOCK_SECONDS = 180.0
 """The longest time to send a part of the mail (RFC 5321 4.5.3.2.5)."""
 LONGEST_SECONDS = sum(SECONDS.values()) + BLOCK_SECONDS
 """The longest conversation."""
+_FIRST = frozenset({Stage.GREETING, Stage.EHLO})
+"""The stages that can follow a TLS handshake."""
 _QUIT_SECONDS = 1.0
 _PIECE = 16_384
 _LINE_LIMIT = 2_048
@@ -294,6 +296,11 @@ class _Conversation:
         except smtplib.SMTPResponseException as error:
             raise MailError(stage, code=error.smtp_code, text=_text(error.smtp_error)) from None
         except OSError as error:  # This includes the exceptions of smtplib and TimeoutError.
+            # smtplib raises its own exception if it cannot send.
+            cause = error.__context__ if isinstance(error, smtplib.SMTPException) else error
+            if stage in _FIRST and cause and is_late_refusal(cause):
+                reason = OutboundReason.BAD_TLS
+                raise MailError(Stage.TLS, reason=reason, detail=tls_fault(cause)) from None
             detail = _system_fault(error)
             raise MailError(stage, reason=OutboundReason.NO_ANSWER, detail=detail) from None
 

@@ -44,6 +44,30 @@ def _context(_purpose: Purpose, ca_file: str) -> ssl.SSLContext:
     return context
 
 
+_OF_THE_HANDSHAKE = {
+    "ACCESS_DENIED",
+    "BAD_CERTIFICATE",
+    "CERTIFICATE_EXPIRED",
+    "CERTIFICATE_REQUIRED",
+    "CERTIFICATE_REVOKED",
+    "CERTIFICATE_UNKNOWN",
+    "HANDSHAKE_FAILURE",
+    "UNKNOWN_CA",
+    "UNSUPPORTED_CERTIFICATE",
+}
+"""The alerts with which a server refuses a client that has no certificate, or the wrong one."""
+
+
+def is_late_refusal(error: BaseException) -> bool:
+    """Whether the peer refuses the handshake, perhaps after the platform has sent something.
+
+    Under TLS 1.3, the handshake ends for the client before the server has looked at its certificate. By then
+    the server has read nothing else.
+    """
+    reason = error.reason or "" if isinstance(error, ssl.SSLError) else ""
+    return reason.partition("ALERT_")[2] in _OF_THE_HANDSHAKE
+
+
 def tls_fault(error: BaseException) -> str:
     """The reason of the TLS library: `unable to get local issuer certificate`, `wrong version number`.
 

@@ -19,7 +19,7 @@ from opsapi.outbound.failures import AFTER_REQUEST, BEFORE_REQUEST, FAILURES, Re
 from opsapi.outbound.guard import resolve
 from opsapi.outbound.heads import proxy_answer
 from opsapi.outbound.pool import BoundedSocket, Deadline
-from opsapi.outbound.trust import Purpose, tls_fault, trusting
+from opsapi.outbound.trust import Purpose, is_late_refusal, tls_fault, trusting
 from opsapi.outgoing_proxy import OutgoingProxy
 from opsapi.redaction import without_secrets
 
@@ -111,6 +111,8 @@ class ProxyRoute:
         try:
             yield
         except FAILURES as error:
+            if is_late_refusal(error):
+                stage, reasons = Stage.PROXY_TLS, BEFORE_REQUEST
             reason = reason_of(error, reasons)
             self.log(stage, f"{reason}: {details_of(error)}")
             raise OutboundError(reason, stage=stage, detail=tls_fault(error)) from None

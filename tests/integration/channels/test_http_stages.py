@@ -35,10 +35,13 @@ from integrations.messages import Message
 from opsapi.outbound import client, guard, tunnel
 from opsapi.outbound.errors import UNREACHABLE, OutboundReason, Stage
 from opsapi.outbound.guard import Address
+from opsapi.outbound.pool import BoundedSocket, Deadline
 from opsapi.outgoing_proxy import OutgoingProxy
 from tests.integration.channels.provider import provide
 from tests.integration.channels.tried_rows import (
+    REFUSED_BY_TLS,
     TriedRows,
+    asking_for_certificates,
     closing_port,
     full_port,
     hanging_resolver,
@@ -171,14 +174,21 @@ def test_a_connection_reset_after_the_status_line_is_a_delivery(http_receiver: H
     assert outcome_of(http_receiver.url()).status is DeliveryStatus.DELIVERED
 
 
-def test_a_refusal_is_heard_although_the_receiver_stops_reading(settings: Settings) -> None:
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_refusal_is_heard_although_the_receiver_stops_reading(
+    settings: Settings, tmp_path: Path, scheme: str
+) -> None:
     settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate, key = make_certificate(tmp_path)
+    context.load_cert_chain(certificate, key)
+    settings.OPSAPI_OUTBOUND_CA_FILE = str(certificate)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 
         def refuse() -> None:
-            sock, _ = server.accept()
-            with sock:
+            plain, _ = server.accept()
+            with context.wrap_socket(plain, server_side=True) if scheme == "https" else plain as sock:
                 sock.recv(10)
                 sock.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
                 sock.shutdown(socket.SHUT_WR)
@@ -186,7 +196,7 @@ def test_a_refusal_is_heard_although_the_receiver_stops_reading(settings: Settin
 
         threading.Thread(target=refuse, daemon=True).start()
         message = make_message(document={"text": "x" * 5_000_000})
-        outcome = deliver(ChannelType("WEBHOOK"), {"url": f"http://127.0.0.1:{port}/"}, message, now=NOW)
+        outcome = deliver(ChannelType("WEBHOOK"), {"url": f"{scheme}://127.0.0.1:{port}/"}, message, now=NOW)
     assert (outcome.status, outcome.perhaps_received) == (DeliveryStatus.FAILED, False)
 
 
@@ -226,6 +236,54 @@ def test_the_reason_of_the_tls_library_is_shown(settings: Settings, tmp_path: Pa
     with HttpReceiver().running() as receiver:
         outcome = outcome_of(receiver.url().replace("http:", "https:"))
     assert_as_declared(outcome, row_of(HTTP, Stage.TLS, OutboundReason.BAD_TLS))
+
+
+@pytest.mark.parametrize(("version", "said"), REFUSED_BY_TLS.items())
+def test_a_receiver_that_asks_for_a_certificate_refuses_in_tls(
+    settings: Settings, tmp_path: Path, version: ssl.TLSVersion, said: str
+) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    settings.OPSAPI_OUTBOUND_CA_FILE = str(tmp_path / "cert.pem")
+    with HttpReceiver(asking_for_certificates(tmp_path, version)).running() as receiver:
+        for document in ({}, {"text": "x" * 1_000_000}):
+            message = make_message(document=document)
+            outcome = deliver(ChannelType("WEBHOOK"), {"url": receiver.url()}, message, now=NOW)
+            assert_as_declared(outcome, row_of(HTTP, Stage.TLS, OutboundReason.BAD_TLS))
+            assert (outcome.reason or "").endswith(said)
+    assert receiver.requests == []
+
+
+def test_a_refusal_in_tls_is_read_after_the_receiver_has_closed(tmp_path: Path) -> None:
+    context = asking_for_certificates(tmp_path, ssl.TLSVersion.TLSv1_3)
+    trusted = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+
+    def refuse() -> None:
+        sock, _ = server.accept()
+        with pytest.raises(ssl.SSLError):
+            context.wrap_socket(sock, server_side=True)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        plain = socket.create_connection(("127.0.0.1", server.getsockname()[1]))
+        with trusted.wrap_socket(plain, server_hostname="127.0.0.1") as sock:
+            thread.join()
+            with pytest.raises(ssl.SSLError, match="certificate required"):
+                BoundedSocket(sock, Deadline(5)).sendall(b"EHLO ops.example\r\n")
+
+
+@pytest.mark.parametrize(("version", "said"), REFUSED_BY_TLS.items())
+def test_a_proxy_that_asks_for_a_certificate_refuses_in_tls(
+    settings: Settings, tmp_path: Path, version: ssl.TLSVersion, said: str
+) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    settings.OPSAPI_OUTBOUND_CA_FILE = str(tmp_path / "cert.pem")
+    with Proxy(asking_for_certificates(tmp_path, version)).running() as proxy:
+        settings.OPSAPI_OUTBOUND_PROXY = proxy.setting()
+        for scheme in ("http", "https"):
+            outcome = outcome_of(f"{scheme}://127.0.0.1/")
+            assert_as_declared(outcome, row_of(HTTP, Stage.PROXY_TLS, OutboundReason.BAD_TLS))
+            assert (outcome.reason or "").endswith(said)
 
 
 REFUSALS = TRIED.all_of(

@@ -24,7 +24,13 @@ from integrations.choices import DeliveryFault, DeliveryStatus
 from opsapi.outbound import smtp
 from opsapi.outbound.errors import OutboundReason, Stage
 from opsapi.outbound.mail import mails_while
-from tests.integration.channels.tried_rows import TriedRows, full_port, hanging_resolver
+from tests.integration.channels.tried_rows import (
+    REFUSED_BY_TLS,
+    TriedRows,
+    asking_for_certificates,
+    full_port,
+    hanging_resolver,
+)
 from tests.processes.certificates import make_certificate
 from tests.scripted_mail import NoReply, Reply, ScriptedMailServer
 from tests.unit.integrations.messages import NOW, make_message
@@ -148,6 +154,22 @@ def test_a_server_that_never_answers_in_tls_is_the_fault_of_the_host(
         server.named_by(settings)
         settings.EMAIL_USE_TLS = True
         assert_as_declared(failure_of(), row_of(MAIL, Stage.TLS, OutboundReason.TIMED_OUT))
+    assert server.mails == []
+
+
+@pytest.mark.parametrize("is_implicit", [False, True], ids=["STARTTLS", "implicit"])
+@pytest.mark.parametrize(("version", "said"), REFUSED_BY_TLS.items())
+def test_a_server_that_asks_for_a_certificate_refuses_in_tls(
+    settings: Settings, tmp_path: Path, version: ssl.TLSVersion, said: str, is_implicit: bool
+) -> None:
+    settings.OPSAPI_OUTBOUND_CA_FILE = str(tmp_path / "cert.pem")
+    context = asking_for_certificates(tmp_path, version)
+    with ScriptedMailServer(context=context, is_implicit=is_implicit).running() as server:
+        server.named_by(settings)
+        settings.EMAIL_USE_SSL, settings.EMAIL_USE_TLS = is_implicit, not is_implicit
+        failure = failure_of()
+    assert_as_declared(failure, row_of(MAIL, Stage.TLS, OutboundReason.BAD_TLS))
+    assert failure.detail.endswith(said)
     assert server.mails == []
 
 

@@ -2,15 +2,18 @@
 
 import contextlib
 import socket
+import ssl
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
 from integrations.channels.stages import StageRow
 from opsapi.outbound.errors import Stage
+from tests.processes.certificates import make_certificate
 
 Test = TypeVar("Test", bound=Callable[..., object])
 Pair = tuple[Stage, str]
@@ -40,6 +43,27 @@ class TriedRows:
     def missing(self, rows: Sequence[StageRow]) -> set[Pair]:
         """The stages and answers of a table that no test tries."""
         return {(row.stage, str(answer)) for row in rows for answer in row.answers} - self.pairs
+
+
+def asking_for_certificates(directory: Path, version: ssl.TLSVersion) -> ssl.SSLContext:
+    """The TLS of a server that speaks this version and asks for a certificate of the client.
+
+    The certificate of the server is `cert.pem` in the directory.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate, key = make_certificate(directory)
+    context.load_cert_chain(certificate, key)
+    context.load_verify_locations(certificate)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.minimum_version = context.maximum_version = version
+    return context
+
+
+REFUSED_BY_TLS: Mapping[ssl.TLSVersion, str] = {
+    ssl.TLSVersion.TLSv1_2: "handshake failure",
+    ssl.TLSVersion.TLSv1_3: "certificate required",
+}
+"""What a server says that asks for a certificate of the client and gets none."""
 
 
 @contextmanager

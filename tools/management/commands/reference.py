@@ -271,6 +271,9 @@ its class (`4xx`).
 - **People read.** The sentence in the log of notifications and on the page of the destination. The text of a
   receiver is cut to 200 characters. `******` replaces secrets, mail addresses and internal addresses.
 
+The platform has no client certificate. A receiver that asks for one refuses at the stage TLS, also under
+TLS 1.3, where the refusal arrives after the handshake.
+
 Over HTTP, the platform skips interim responses (1xx), up to 256 KiB. The status line decides: broken or slow
 header fields and bodies do not change the result. Only Slack says in the body whether it posted the message.
 
