@@ -131,7 +131,7 @@ class IncidentLedger(Protocol):
         """Return which of these incidents have an alert with the status."""
 
     def incidents_end(self, at: Mapping[str, datetime], /) -> list[tuple[str, str, datetime]]:
-        """End incidents. Return each that had not ended, with its first alert and its end."""
+        """End incidents with their last alerts. Return each that had not ended, its first alert and `at`."""
 
     def incidents_lock(self, ids: Collection[str], /) -> list[Incident]:
         """Lock the incidents that have not ended among these, and return them."""

@@ -67,6 +67,7 @@ from opsapi.outbound.errors import NO_ANSWER
 _PENDING, _DELIVERED = NotificationStatus.PENDING.value, NotificationStatus.DELIVERED.value
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _OPEN = AlertStatus.OPEN.value
+_ENDED = (AlertStatus.CLOSED, AlertStatus.CANCELLED)
 Row = TypeVar("Row", Notification, Alert, Destination, Incident, NotificationSetting, UnreachableHost)
 AnyAlert = TypeVar("AnyAlert", bound=OpenedAlert)
 
@@ -176,7 +177,9 @@ class MemoryIncidents(Generic[AnyAlert]):
     def incidents_end(self, at: Mapping[str, datetime], /) -> list[tuple[str, str, datetime]]:
         ended = []
         for incident in self.incidents_lock(at):
-            incident.ended = at[incident.id]
+            of_incident = (alert for status in _ENDED for alert in self.members_with(status, incident.id))
+            ends = (alert.resolved for alert in of_incident if alert.resolved)
+            incident.ended = max(ends, default=at[incident.id])
             del self.lasting[incident.id]
             ended.append((incident.id, incident.lead_id, at[incident.id]))
         return ended

@@ -298,16 +298,22 @@ def due_at(message: Notification, due: datetime) -> None:
 # --- ends ---------------------------------------------------------------------------------------------
 
 
+# The end of an alert in a late report comes before the platform knows of it.
 _END = """
-UPDATE alerting_incident AS incident SET ended = left_by.at
+UPDATE alerting_incident AS incident
+   SET ended = coalesce((SELECT max(alert.resolved) FROM alerting_alert AS alert
+                          WHERE alert.incident_id = incident.id), left_by.at)
   FROM unnest(%(ids)s::text[], %(at)s::timestamptz[]) AS left_by(id, at)
  WHERE incident.id = left_by.id AND incident.ended IS NULL
-RETURNING incident.id, incident.lead_id, incident.ended
+RETURNING incident.id, incident.lead_id, left_by.at
 """
 
 
 class EndedIncident(NamedTuple):
-    """An incident that has ended. `lead_id`: its first alert. `kind`: the kind of its last messages."""
+    """An incident that has ended. `lead_id`: its first alert. `kind`: the kind of its last messages.
+
+    `at`: when the platform knew of the end.
+    """
 
     id: str
     lead_id: str
@@ -327,8 +333,8 @@ def ends_schedule(
 ) -> None:
     """Schedule the messages of alerts that end with `kind`; an incident ends with its last open alert.
 
-    `at` is the time of each end, by alert id. The ends are written already. Alerts that never opened have no
-    incident and no messages.
+    `at` is when the platform knew of each end, by alert id. The ends are written already. Alerts that never
+    opened have no incident and no messages.
     """
     left = incidents_leave(alerts=alerts, at=at, kind=kind, ledger=ledger)
     for end_kind in (MessageKind.CLOSE, MessageKind.CANCEL):
@@ -351,8 +357,8 @@ def incidents_leave(
 ) -> LeftIncidents:
     """Let alerts that ended leave their incidents; an incident ends with its last open alert.
 
-    `at` is the time of each end, by alert id. The ends are written already. An incident whose last alerts
-    ended with CANCEL is closed if another of its alerts was closed.
+    `at` is when the platform knew of each end, by alert id. The ends are written already. An incident whose
+    last alerts ended with CANCEL is closed if another of its alerts was closed.
     """
     moments = {alert.incident_id: at[alert.id] for alert in alerts if alert.incident_id}
     if not moments:
@@ -379,7 +385,7 @@ def incidents_with(status: AlertStatus, *, among: Collection[str]) -> set[str]:
 
 
 def incidents_end(at: Mapping[str, datetime]) -> list[tuple[str, str, datetime]]:
-    """End incidents, by id, and return each that had not ended, with its first alert and its end."""
+    """End incidents with their last alerts. Return each that had not ended, with its first alert and `at`."""
     ended = fetch_rows(_END, {"ids": list(at), "at": list(at.values())})
     return [(incident_id, lead_id, moment) for incident_id, lead_id, moment in ended]
 

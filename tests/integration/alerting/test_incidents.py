@@ -21,7 +21,7 @@ from alerting.destinations.changes import destinations_trim
 from alerting.engine.choices import IncidentPart
 from alerting.engine.courier import Courier
 from alerting.engine.delivery import DeliveryAttempt, decided_together
-from alerting.engine.evaluation import open_tracked
+from alerting.engine.evaluation import close_over, open_tracked
 from alerting.engine.leases import lapsed_leases_release
 from alerting.engine.purge import alerts_trim
 from alerting.incidents.changes import alert_acknowledge
@@ -36,6 +36,7 @@ from integrations.channels.outcome import Outcome
 from integrations.choices import ENDS, DeliveryStatus, MessageKind
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from opsapi.clock import time_words
 from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.each import each
@@ -95,6 +96,31 @@ def test_an_outage_is_one_message_and_one_end(
     opened, closed = (message for _, _, message in outside.sent)
     assert opened.thread_key == closed.thread_key == Incident.objects.get().id
     assert opened.target == "replica set rs0"
+
+
+def test_an_incident_ends_when_the_last_end_was_observed(
+    project: Project, config: AlertConfig, outside: Outside
+) -> None:
+    report(project, START, "db1", "db2")
+    report(project, START, "db3", "db4")
+    deliver_all(START + WAIT)
+    # The agent of two hosts sends its reports ten minutes later.
+    report(project, START + 4 * MINUTE, "db3", "db4", up=True)
+    now = START + 10 * MINUTE
+    hosts = [host_report(name, **SET) for name in ("db1", "db2")]
+    for minute in (2, 3):
+        ingest(project, *hosts, observed=START + minute * MINUTE, waiting=3 - minute, now=now)
+        evaluate(now)
+        close_over(now=now)
+    assert statuses(config) == ["CLOSED"] * 4
+    deliver_all(now)
+    assert Incident.objects.get().ended == START + 4 * MINUTE
+    closed = outside.sent[-1][-1]
+    assert closed.kind is CLOSE
+    assert closed.occurred_at == START + 4 * MINUTE
+    assert closed.known["Until"] == time_words(START + 4 * MINUTE)
+    assert closed.known["Duration"] == "4 min"
+    assert Notification.objects.filter(kind=CLOSE.value, created=now).exists()
 
 
 def test_alerts_are_opened_and_listed_as_without_grouping(

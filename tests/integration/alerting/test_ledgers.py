@@ -248,6 +248,22 @@ def test_a_grouped_outage_that_grows_and_recovers(project: Project) -> None:
     assert Incident.objects.exclude(ended=None).count() == Incident.objects.count() > 0
 
 
+def test_an_incident_whose_alerts_end_in_late_reports(project: Project) -> None:
+    fleet(project, "a0", "a1", "a2")
+    both = BothLedgers(make_config(project, grouping="TOPOLOGY", groupWaitSec=WAIT))
+    steps = [
+        ("open", (["a0", "a1", "a2"], at(0))),
+        ("deliver", (at(WAIT),)),
+        ("close", (["a2"], at(100))),
+        ("over", (["a0"], at(60), at(200))),
+        ("over", (["a1"], at(50), at(200))),
+        ("close_over", (at(210),)),
+        ("deliver", (at(220),)),
+    ]
+    after_each(both, steps)
+    assert Incident.objects.get().ended == at(100)
+
+
 def test_messages_to_people(project: Project) -> None:
     fleet(project, "a0", "b0")
     for name in ("ada", "ben"):
