@@ -85,6 +85,19 @@ def watched(project: Project, **changes: Any) -> AlertConfig:
 # --- the newest observation decides ---------------------------------------------------------------
 
 
+def test_a_new_configuration_waits_for_a_report_with_its_metric(project: Project) -> None:
+    ingest(project, host_report(CONNECTIONS=5.0), now=NOW)
+    ingest(project, host_report(OPCOUNTER_QUERY=5.0), now=NOW + MINUTE)
+    work(NOW + MINUTE)
+    config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
+    config_evaluate(config=config, projects=Project.objects.filter(id=project.id), now=NOW + 2 * MINUTE)
+    work(NOW + 2 * MINUTE)
+    assert statuses(config) == []
+    ingest(project, host_report(CONNECTIONS=5.0), now=NOW + 3 * MINUTE)
+    work(NOW + 3 * MINUTE)
+    assert statuses(config) == ["OPEN"]
+
+
 def test_an_older_state_changes_nothing(project: Project) -> None:
     config = make_config(project)
     ingest(project, host_report(version="7.0.2", uptime_seconds=900), now=NOW)
