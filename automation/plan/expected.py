@@ -70,6 +70,8 @@ class _Model:
         version = move.version or seen.version
         feature_version = seen.feature_version
         state = self._state_after_start(goal)
+        is_as_it_ran = move.kind is MoveKind.START and seen.file is not None
+        settings = seen.file if is_as_it_ran else goal.settings
         if not seen.has_data and state is not MemberState.ARBITER:
             place = series(version)
             # A server that has run leaves files of its feature compatibility version, even without data.
@@ -83,7 +85,8 @@ class _Model:
             state=state,
             version=version,
             feature_version=feature_version,
-            settings=goal.settings,
+            settings=settings,
+            file=settings,
             key_use=self._key_use() if goal.is_elsewhere else None,
             restart=goal.restart if self._is_due(goal.restart) else seen.restart,
             has_data=seen.has_data or state is MemberState.STANDALONE,

@@ -340,7 +340,7 @@ def _one_by_one(state: UnitState, own: _OwnNeeds) -> PlanStep:
         if is_other and state.state(process.name) is None:
             names = {"other": process.name, "state": "DOWN"}
             return PlanStep((), (state.hold(PlanReason.MEMBER_AWAY, move.process, **names),))
-    return _after_file(state, move)
+    return PlanStep((move,))
 
 
 def _shut_down(state: UnitState, own: _OwnNeeds) -> PlanStep:
@@ -359,7 +359,7 @@ def _rolling(state: UnitState, own: _OwnNeeds) -> PlanStep:
     for move in sorted(others, key=lambda move: _rank(state, move.process)):
         holds = interruption_holds(state, move)
         if not holds:
-            return _after_file(state, move)
+            return PlanStep((move,))
         waits += holds
     of_primary = [move for name, move in own.changes.items() if _is_primary(state, name)]
     # A member that still downloads its version, or starts, comes before the primary, too.
@@ -374,19 +374,10 @@ def _primary_last(state: UnitState, move: Move) -> PlanStep:
     """Let the primary step down, or interrupt it without a successor if it is the only voting member."""
     if state.is_single:
         holds = interruption_holds(state, move)
-        return PlanStep((), tuple(holds)) if holds else _after_file(state, move)
+        return PlanStep((), tuple(holds)) if holds else PlanStep((move,))
     holds = [*step_down_holds(state, move.process), *resync_holds(state, move)]
     down = state.move(MoveKind.STEP_DOWN, move.process)
     return PlanStep((), tuple(holds)) if holds else PlanStep((down,))
-
-
-def _after_file(state: UnitState, move: Move) -> PlanStep:
-    """The configuration file is written directly before the process is interrupted."""
-    process = state.goals[move.process]
-    is_written = process.is_elsewhere or state.process(process.name).file == process.settings
-    if move.kind is not MoveKind.STOP and not is_written:
-        return PlanStep((state.move(MoveKind.WRITE_FILE, process.name),))
-    return PlanStep((move,))
 
 
 def _is_primary(state: UnitState, name: str) -> bool:

@@ -75,7 +75,7 @@ def _start_with(state: UnitState, process: GoalProcess, seen: ObservedProcess, v
     if lacks_key(process, seen):
         return state.move(MoveKind.WRITE_KEY_FILE, process.name)
     if seen.file != settings_at_start(process, seen, version):
-        return state.move(MoveKind.WRITE_FILE, process.name)
+        return state.move(MoveKind.WRITE_FILE, process.name, version=version)
     return state.move(MoveKind.START, process.name, version=version)
 
 

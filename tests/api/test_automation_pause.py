@@ -170,7 +170,7 @@ def test_the_plan_begins_at_the_version_that_each_process_has_reached(
         "p2": [],
     }
     report(project, reached=2)
-    assert kinds(plans(reader, project)["p1"]) == ["WRITE_FILE", "RESTART"]
+    assert kinds(plans(reader, project)["p1"]) == ["RESTART"]
 
 
 def test_a_pause_is_the_reason_of_each_process_that_has_moves(

@@ -71,7 +71,7 @@ class DataMoves:
 
     def resync(self, version: str) -> None:
         """Start the server with an empty directory, so that it copies all data from another member."""
-        program = self._work.run(partial(self._processes.check, version))
+        program = self._work.run(partial(self._processes.check_next, version))
         self._work.begin("check the copies")
         place, aside = self._work.run(self._place_to_set_aside)
         self._wait_for_copies(self._needed_copies(), MOVE_SECONDS)
@@ -86,9 +86,9 @@ class DataMoves:
         except TurnLost:
             raise  # The server starts without a turn, with its data.
         except Exception:
-            self._processes.launch(program, version)
+            self._processes.launch_next(program, version)
             raise
-        self._processes.launch(program, version)
+        self._processes.launch_next(program, version)
 
     @staticmethod
     def _set_aside(place: Path, aside: Path) -> None:

@@ -123,10 +123,6 @@ class MoveRunner:
                 seen = self._planner.see_unit(process, self._work(name, turn))
                 planned = self._planner.plan(process, seen, turn=name)
                 move = planned.move_of(name)
-                if move is not None and move.kind not in WITH_TURN:
-                    if not self._carry_out(self._mover(process, turn), process, move, None):
-                        break
-                    continue
                 if move is not None and move.kind in AFTER_STEP_DOWN:
                     version, members = process.part.version, planned.members
                     answer = self._turns.ask(move, version, "ask", members=members, follows=turn)
@@ -135,8 +131,8 @@ class MoveRunner:
                     progress.wait(answer.reason or PlanReason.NO_TURN, answer.text)
                     if answer.is_answered:
                         break
-                elif any(other.kind in WITH_TURN for other in planned.step.moves):
-                    # It stepped down for the move of another member.
+                elif move is not None or any(other.kind in WITH_TURN for other in planned.step.moves):
+                    # It needs something else first, or stepped down for the move of another member.
                     break
                 self._stop.wait(_FOLLOWS_PAUSE)
         except TurnLost as error:

@@ -36,7 +36,7 @@ class Mover:
         values, members = ValueMoves(moved), MemberMoves(moved)
         self._makers: Mapping[MoveKind, Callable[[Move], None]] = {
             MoveKind.DOWNLOAD: lambda move: processes.download(move.version),
-            MoveKind.WRITE_FILE: lambda _: processes.write_file(),
+            MoveKind.WRITE_FILE: lambda move: processes.write_file(move.version),
             MoveKind.WRITE_KEY_FILE: lambda _: processes.write_key_file(),
             MoveKind.START: lambda move: processes.start(move.version),
             MoveKind.STOP: lambda _: processes.stop(),

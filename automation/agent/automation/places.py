@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from automation.agent.automation.failures import MoveFailed
-from automation.agent.files import write_whole
+from automation.agent.files import move, write_whole
 from automation.moments import moment
 from automation.plan.auth import KeyUse
 
@@ -27,6 +27,8 @@ DIRECTORY = "opsapi-agent"
 _LOCK = "lock"
 _LARGEST = 16_000_000
 _LONGEST_NAME = 200
+_VERSION = "# version "
+"""The begin of the first line of a configuration."""
 _KEY_USES = {use.value: use for use in KeyUse}
 
 
@@ -34,7 +36,8 @@ _KEY_USES = {use.value: use for use in KeyUse}
 class StartRecord:
     """How the agent started a process: its version, the lastRestart of the document, and what it set since.
 
-    `version`: also of a server that the agent found running. `parameters`: the names of the server parameters
+    `version`: of its configuration file, if that says a version, so that a start has the file of its version;
+    also of a server that the agent found running. `parameters`: the names of the server parameters
     that the agent has set at run time. `was_empty`: whether the agent started it with an empty directory,
     always as a member, and it has had no data since. `resync`: the lastResync of the document under which the
     agent started it with an empty directory. `compacted`: the lastCompact that the agent has carried out.
@@ -60,7 +63,8 @@ class ProcessPlaces:
         self._base, self._all = base, base / DIRECTORY
         # A prefix, because a process can have the name `..`.
         self._own = self._all / f"process-{_file_name(name)}"
-        self.config = self._own / "mongod.conf"
+        self.config, self.next_config = self._own / "mongod.conf", self._own / "next.conf"
+        """The second one takes the place of the first when the server has stopped."""
         self.output = self._own / "output.log"
         self._record, self._reached = self._own / "started.json", self._own / "reached"
 
@@ -82,15 +86,40 @@ class ProcessPlaces:
         """The settings in the file; empty if there is no file, None if it cannot be read."""
         return self._read_object(self.config)
 
-    def write_config(self, settings: Mapping[str, Any]) -> None:
-        """Write the configuration. JSON is YAML, too. Raises: MoveFailed. OSError."""
+    def write_config(self, settings: Mapping[str, Any], version: str) -> None:
+        """Write the configuration for a server of this version. Raises: MoveFailed. OSError."""
+        self._write_config(self.config, settings, version)
+
+    def write_next_config(self, settings: Mapping[str, Any], version: str) -> None:
+        """As `write_config`, and leave the present file as it is. Raises: MoveFailed. OSError."""
+        self._write_config(self.next_config, settings, version)
+
+    def use_next_config(self) -> None:
+        """Put the next configuration in place of the present one. Raises: OSError."""
+        move(self.next_config, self.config)
+
+    def _write_config(self, place: Path, settings: Mapping[str, Any], version: str) -> None:
+        """Write a configuration and its version together. JSON is YAML, too."""
         self.create()
-        write_whole(self.config, (json.dumps(settings, indent=1) + "\n").encode())
+        text = f"{_VERSION}{json.dumps(version)}\n{json.dumps(settings, indent=1)}\n"
+        write_whole(place, text.encode())
+
+    def _config_version(self) -> str | None:
+        """The version for which the configuration was written; None if the file does not say it."""
+        try:
+            with self.config.open() as file:
+                line = file.readline(_LARGEST)
+            version = json.loads(line[len(_VERSION) :]) if line.startswith(_VERSION) else None
+        except (OSError, ValueError):
+            return None
+        return version if isinstance(version, str) else None
 
     def read_record(self) -> StartRecord:
         """How the process was started; nothing if the agent did not start it, or if this cannot be read."""
         stored = self._read_object(self._record) or {}
         version, parameters = stored.get("version"), stored.get("parameters")
+        if version is not None:  # Otherwise the process has never run, and its file is of its first start.
+            version = self._config_version() or version
         return StartRecord(
             version if isinstance(version, str) else None,
             _stored_moment(stored, "restart"),
@@ -105,6 +134,8 @@ class ProcessPlaces:
     def write_record(self, record: StartRecord) -> None:
         """Write how the process was started. Raises: MoveFailed. OSError."""
         self.create()
+        if record.version and record.version != self._config_version() and (settings := self.read_config()):
+            self.write_config(settings, record.version)
         stored = {
             "version": record.version,
             "restart": record.restart.isoformat() if record.restart else None,
@@ -166,7 +197,8 @@ class ProcessPlaces:
     def _read_object(path: Path) -> Mapping[str, Any] | None:
         try:
             with path.open("rb") as file:
-                document = json.loads(file.read(_LARGEST))
+                octets = file.read(_LARGEST)
+            document = json.loads(octets.partition(b"\n")[2] if octets.startswith(b"#") else octets)
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError):

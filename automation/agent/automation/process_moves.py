@@ -57,9 +57,10 @@ class ProcessMoves:
             failure = MoveDelayed if error.fault.is_passing else MoveFailed
             raise failure(str(error)) from None
 
-    def write_file(self) -> None:
-        """Write the configuration file."""
-        self._work.run(partial(self._places.write_config, self._managed.settings))
+    def write_file(self, version: str) -> None:
+        """Write the configuration file of a server that starts with this version, or runs."""
+        version = version or self._moved.running_version()
+        self._work.run(partial(self._places.write_config, self._managed.settings, version))
 
     def write_key_file(self) -> None:
         """Write the key file so that only the user of the agent can read it."""
@@ -73,19 +74,24 @@ class ProcessMoves:
 
     def restart(self, version: str) -> None:
         """Stop the server, and start it with this version."""
-        program = self._work.run(partial(self.check, version))
+        program = self._work.run(partial(self.check_next, version))
         self.stop()
-        self.launch(program, version)
+        self.launch_next(program, version)
 
-    def check(self, version: str) -> Path:
-        """Check program and configuration before anything is stopped.
+    def check_next(self, version: str) -> Path:
+        """Write the next configuration, and check it with the program before anything is stopped.
 
         Raises: MoveFailed, MoveDelayed. OSError.
         """
+        self._places.write_next_config(self._managed.settings, version)
+        return self._check(version, self._places.next_config)
+
+    def _check(self, version: str, config: Path) -> Path:
+        """Check program and configuration. Raises: MoveFailed, MoveDelayed. OSError."""
         if self._builds.find(version) is None:  # Nothing is downloaded while a turn is held.
             raise MoveFailed(f"version {version} is not on the machine")
         program = self._program(version)  # It may be another build by now.
-        fault = processes.config_fault(program, self._places.config)
+        fault = processes.config_fault(program, config)
         if fault:
             raise MoveFailed(f"the server refuses its configuration: {self._moved.without_secrets(fault)}")
         return program
@@ -121,11 +127,16 @@ class ProcessMoves:
             said = self._moved.tail(self._log(), 0)
             minutes = _SOON.total_seconds() / 60
             raise MoveFailed(f"the server has ended {len(recent)} times within {minutes:.0f} minutes: {said}")
-        program = self._work.run(partial(self.check, version))
+        program = self._work.run(partial(self._check, version, self._places.config))
         self._work.run(partial(self._places.note_starts, [*recent, now]))
-        self.launch(program, version)
+        self._launch(program, version)
 
-    def launch(self, program: Path, version: str) -> None:
+    def launch_next(self, program: Path, version: str) -> None:
+        """Start the program with the next configuration. Until now, the present one is as the server ran."""
+        self._work.run(self._places.use_next_config)
+        self._launch(program, version)
+
+    def _launch(self, program: Path, version: str) -> None:
         """Start the program, which was checked, and wait until it answers."""
         self._work.begin("start")
         self._work.run(partial(self._prepare, version))

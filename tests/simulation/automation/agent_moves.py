@@ -22,7 +22,13 @@ def land(state: RunState) -> None:
             del state.flights[name]
             if flight.sets_aside:
                 state.world.set_aside(name)
+            use_next_file(state.world.servers[name], flight)
             _start(state, state.world.servers[name], flight.move)
+
+
+def use_next_file(server: SimulatedServer, flight: StartInFlight) -> None:
+    """Put the file of a restart in the place of the present one."""
+    server.file, server.file_version = flight.file, flight.move.version or server.version
 
 
 def take_turn(state: RunState, move: Move) -> None:
@@ -42,9 +48,9 @@ def _download(_: RunState, server: SimulatedServer, move: Move) -> None:
     server.builds.add(move.version)
 
 
-def _write_file(state: RunState, server: SimulatedServer, _: Move) -> None:
+def _write_file(state: RunState, server: SimulatedServer, move: Move) -> None:
     if process := state.process(server.name):
-        server.file = process.settings
+        server.file, server.file_version = process.settings, move.version or process.version
 
 
 def _write_key_file(state: RunState, server: SimulatedServer, _: Move) -> None:
@@ -75,8 +81,14 @@ def _start(state: RunState, server: SimulatedServer, move: Move) -> None:
         time if time is not None and time <= now else None for time in (process.restart, process.resync)
     )
     version = move.version or server.version
+    is_file_of_other = server.file_version != version != process.version and server.file != server.settings
+    if version == server.version and is_file_of_other:
+        what = f"{server.name} starts {version} with the file of {server.file_version}"
+        state.world.violates(FleetPromise.VERSION, what)
     why = state.world.start(server.name, version, server.file or {}, restart, resync)
-    if why:
+    if not why:
+        server.file_version = version
+    else:
         state.failures[server.name] = FailedMove(state.goal.number, move.kind, why, server.name)
 
 
@@ -118,7 +130,9 @@ def _resync(state: RunState, server: SimulatedServer, move: Move) -> None:
 def _start_again(state: RunState, move: Move, *, sets_aside: bool = False) -> None:
     """Start a stopped server: at once, or up to two ticks later if the run has faults."""
     wait = state.random.randint(0, 2) if state.plan.faults else 0
-    state.flights[move.process] = StartInFlight(move, state.world.now + wait, sets_aside)
+    process = state.process(move.process)
+    file = process.settings if process else None
+    state.flights[move.process] = StartInFlight(move, state.world.now + wait, file, sets_aside)
     if not wait:
         land(state)
 

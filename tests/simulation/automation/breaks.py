@@ -67,7 +67,7 @@ def _unknown_is_healthy(patch: Patch) -> None:
 def _primary_is_interrupted(patch: Patch) -> None:
     def primary_last(state: UnitState, move: Move) -> PlanStep:
         holds = guards.disturbance_holds(state, move.process)
-        return PlanStep((), tuple(holds)) if holds else planner._after_file(state, move)
+        return PlanStep((), tuple(holds)) if holds else PlanStep((move,))
 
     patch.setattr(planner, "_primary_last", primary_last)
 
@@ -97,6 +97,21 @@ def _first_concern(patch: Patch) -> None:
         return (processes[0].concern if processes else {}), ""
 
     patch.setattr(reading, "united_concern", first)
+
+
+def _the_file_comes_first(patch: Patch) -> None:
+    """The file is written while the earlier version still runs."""
+    real = planner._rolling
+
+    def rolling(state: UnitState, own: Any) -> PlanStep:
+        found = real(state, own)
+        for move in found.moves:
+            is_written = state.process(move.process).file == state.goals[move.process].settings
+            if move.kind is MoveKind.CHANGE_VERSION and not is_written:
+                return PlanStep((state.move(MoveKind.WRITE_FILE, move.process),))
+        return found
+
+    patch.setattr(planner, "_rolling", rolling)
 
 
 def _any_arbiters(patch: Patch) -> None:
@@ -449,6 +464,7 @@ PLAN_BREAKS = (
     PlanBreak("all settings change at run time", 14, _SERVER, _everything_at_run_time),
     PlanBreak("settings get their defaults at run time", 326, _SERVER, _defaults_at_run_time),
     PlanBreak("the file is forgotten", 19, _END, _file_is_forgotten),
+    PlanBreak("the file of a version comes before the version", 1527, _VERSION, _the_file_comes_first),
     PlanBreak("a server can get another data directory", 34, _DATA, _data_can_move),
     PlanBreak("a field is left alone without a word", 1, _END, _a_field_is_left_alone_without_a_word),
     PlanBreak("restarts are called left alone", 8, _END, _restarts_are_called_left_alone),

@@ -1,6 +1,7 @@
 """The faults of a run: servers, agents and the platform fail."""
 
 from automation.plan.values import MemberState
+from tests.simulation.automation.agent_moves import use_next_file
 from tests.simulation.automation.fleet import SimulatedServer
 from tests.simulation.automation.run_state import RunState
 
@@ -24,7 +25,7 @@ def may_fail(state: RunState) -> None:
     until = now + state.random.randint(1, 6)
     match fault:
         case "kill":
-            state.flights.pop(name, None)
+            _kill(state, name)
         case "hide":
             state.hidden[name] = until
         case "turn":
@@ -45,6 +46,13 @@ def end_faults(state: RunState) -> None:
         server.dead = 0
         if server.name.startswith("x") and not server.is_running:
             server.is_running, server.state, server.progress = True, MemberState.STARTING, 1
+
+
+def _kill(state: RunState, name: str) -> None:
+    """Kill the agent of a process. It may have put the file of a restart in its place before."""
+    flight = state.flights.pop(name, None)
+    if flight is not None and state.ages.random() < 0.5:
+        use_next_file(state.world.servers[name], flight)
 
 
 def _fault_of_server(state: RunState, fault: str, server: SimulatedServer) -> None:

@@ -48,6 +48,8 @@ class SimulatedServer:
     feature: int | None = None
     settings: Settings | None = None
     file: Settings | None = None
+    file_version: str = ""
+    """The version for which the file was written."""
     builds: set[str] = field(default_factory=set)
     started: int = 0
     key: str = ""

@@ -87,7 +87,7 @@ def _observed_process(state: RunState, server: SimulatedServer) -> ObservedProce
     return ObservedProcess(
         is_running=server.is_running,
         state=server.state,
-        version=server.version or None,
+        version=_observed_version(server),
         feature_version=None if server.feature is None else SERIES[server.feature],
         has_data=server.has_data,
         settings=server.settings,
@@ -104,6 +104,12 @@ def _observed_process(state: RunState, server: SimulatedServer) -> ObservedProce
         failure=state.failures.get(server.name),
         key_file=_observed_key_file(state, server),
     )
+
+
+def _observed_version(server: SimulatedServer) -> str | None:
+    """The version that runs, or of the file of a server that has run."""
+    is_of_file = bool(server.version and server.file_version) and not server.is_running
+    return (server.file_version if is_of_file else server.version) or None
 
 
 def _data_since(state: RunState, server: SimulatedServer) -> datetime | None:

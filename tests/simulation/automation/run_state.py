@@ -16,6 +16,7 @@ from automation.plan.values import (
     Move,
     MoveKind,
     PlanStep,
+    Settings,
 )
 from automation.plan.versions import series
 from tests.simulation.automation.documents import ROUND_SETTINGS, JsonDocument, SimulatedFleetPlan
@@ -36,11 +37,12 @@ _DATA_SINCE = -120
 class StartInFlight:
     """The second half of a restart: the server is stopped, and its agent starts it at a tick.
 
-    `sets_aside`: the data is set aside before the start.
+    `file`: its next configuration file. `sets_aside`: the data is set aside before the start.
     """
 
     move: Move
     at: int
+    file: Settings | None
     sets_aside: bool = False
 
 
@@ -101,6 +103,7 @@ class RunState:
         server.state, server.has_data = MemberState.STANDALONE, True
         server.feature = series(process.feature_version)
         server.settings = server.file = process.settings
+        server.file_version = process.version
         if KEY_SETTING in process.settings:
             server.key = server.running_key = self.stated_auth()["key"]
         server.builds = {process.version}

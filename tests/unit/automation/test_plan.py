@@ -161,7 +161,14 @@ class TestRolling:
         old = replica_set(version="5.0.30")
         found = plan_of(replica_set(args2_6=settings, **RESTARTED), fleet(old))
         kinds = [p.move.kind.value for p in found.moves if p.move.process == "p1"]
-        assert kinds == ["DOWNLOAD", "WRITE_FILE", "CHANGE_VERSION"]
+        assert kinds == ["DOWNLOAD", "CHANGE_VERSION"]
+
+    def test_a_server_that_ends_before_its_version_change_starts_with_its_version_and_file(self) -> None:
+        settings = {**SETTINGS, "net": {"port": 27017, "maxIncomingConnections": 9}}
+        old, new = replica_set(version="4.4.29"), replica_set(args2_6=settings)
+        down = {"is_running": False, "state": None, "feature_version": None}
+        found = step(goal_of(new), fleet(old, p1={**down, "settings": None, "builds": frozenset(VERSIONS)}))
+        assert [(m.kind.value, m.version) for m in found.moves if m.process == "p1"] == [("START", "4.4.29")]
 
     def test_the_primary_waits_for_a_secondary_that_still_downloads(self) -> None:
         old, new = replica_set(version="5.0.30"), replica_set()

@@ -349,7 +349,7 @@ def test_an_upgrade_waits_until_one_arbiter_is_left() -> None:
     assert (moves(found), reasons(found)) == ([], {"SEVERAL_ARBITERS"})
     for listed in new["processes"]:
         listed.update(ALLOWED)
-    assert moves(step(goal_of(new), observed)) == [("WRITE_FILE", "p3")]
+    assert moves(step(goal_of(new), observed)) == [("CHANGE_VERSION", "p3")]
 
 
 @each("release", ["6.0.20", "6.0.21"])

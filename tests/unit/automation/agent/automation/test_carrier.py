@@ -300,7 +300,7 @@ def write_logs(directory: Path, log: Path) -> Path:
     rotated = log.with_name(f"{log.name}.2026-11-29T12-53-29")
     rotated.write_text("...")
     settings = {"systemLog": {"destination": "file", "path": str(log)}}
-    ProcessPlaces(directory / "base", "db_1").write_config(settings)
+    ProcessPlaces(directory / "base", "db_1").write_config(settings, "7.0.2")
     return rotated
 
 

@@ -581,6 +581,50 @@ def test_a_start_after_the_agent_has_stopped_the_server_counts_anew(tmp_path: Pa
     assert places.read_record() == StartRecord("6.0.5")
 
 
+class _LostAtLook(_CountedTurn):
+    """A turn that is lost at this look. An agent that is killed there does nothing afterwards, either."""
+
+    def __init__(self, look: int) -> None:
+        super().__init__(lambda: self.looks >= look)
+
+
+@each("kind", [MoveKind.RESTART, MoveKind.CHANGE_VERSION], ids=lambda kind: kind.value)
+def test_an_agent_that_is_killed_in_a_restart_leaves_the_file_of_the_version_that_starts(
+    tmp_path_factory: pytest.TempPathFactory, kind: MoveKind
+) -> None:
+    version = "6.0.6" if kind is MoveKind.CHANGE_VERSION else "6.0.5"
+    before, after = ("6.0.5", {"net": {"port": 2}}), (version, {"net": {"port": 1}})
+    found = list[tuple[bool, object]]()
+    for look in itertools.count(1):
+        directory = tmp_path_factory.mktemp("killed")
+        places = ProcessPlaces(directory, "db_1")
+        places.write_config(before[1], before[0])
+        with running("mongod") as process:
+            turn, seen = _LostAtLook(look), SeenProcess(RUNS, process.pid)
+            moves = mover(directory, seen, turn, _Member(*COPIES), SERVER)
+            try:
+                moves.carry_out(Move(kind, "db_1", version=version))
+                is_cut_off = False
+            except TurnLost:
+                is_cut_off = True
+            has_ended = not is_server(process.pid)
+        config = dict(places.read_config() or {})
+        config.pop("storage", None)
+        found.append((has_ended, (places.read_record().version, config)))
+        if not is_cut_off:
+            break
+    for child in LAUNCHED:
+        child.kill()
+        child.wait()
+    LAUNCHED.clear()
+    assert {pair for has_ended, pair in map(_hashable, found) if not has_ended} == {repr(before)}
+    assert {pair for has_ended, pair in map(_hashable, found) if has_ended} == {repr(before), repr(after)}
+
+
+def _hashable(state: tuple[bool, object]) -> tuple[bool, str]:
+    return state[0], repr(state[1])
+
+
 def test_old_data_is_removed(tmp_path: Path) -> None:
     for name in ("data", "data.before-resync-20991121T120000Z", "data.old"):
         (tmp_path / name).mkdir()

@@ -16,7 +16,7 @@ NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)
 def test_only_the_user_of_the_agent_reads_a_configuration(tmp_path: Path) -> None:
     places = ProcessPlaces(tmp_path, "orders_1")
     assert places.read_config() == {}
-    places.write_config({"net": {"port": 27017}})
+    places.write_config({"net": {"port": 27017}}, "6.0.5")
     assert places.read_config() == {"net": {"port": 27017}}
     assert places.config.stat().st_mode & 0o777 == 0o600
     assert places.config.parent.stat().st_mode & 0o777 == 0o700
@@ -25,7 +25,7 @@ def test_only_the_user_of_the_agent_reads_a_configuration(tmp_path: Path) -> Non
 @each("name", ["..", ".", "../../etc", "a/b", "x" * 300])
 def test_the_files_of_every_process_are_below_the_directory(name: str, tmp_path: Path) -> None:
     places = ProcessPlaces(tmp_path, name)
-    places.write_config({})
+    places.write_config({}, "6.0.5")
     assert tmp_path / "opsapi-agent" in places.config.resolve().parents
 
 
@@ -38,16 +38,30 @@ def test_processes_whose_long_names_begin_alike_have_files_of_their_own(letter: 
 
 def test_a_damaged_configuration_is_not_known(tmp_path: Path) -> None:
     places = ProcessPlaces(tmp_path, "orders_1")
-    places.write_config({})
+    places.write_config({}, "6.0.5")
     places.config.write_text("{")
     assert places.read_config() is None
+
+
+def test_a_configuration_has_the_version_for_which_it_was_written(tmp_path: Path) -> None:
+    places = ProcessPlaces(tmp_path, "orders_1")
+    places.write_record(StartRecord("5.0.4"))
+    places.config.write_text('{"net": {}}')  # An earlier agent wrote it.
+    assert places.read_record().version == "5.0.4"
+    places.write_config({"net": {}}, "5.0.4")
+    places.write_next_config({"net": {"port": 1}}, "6.0.5\n")
+    assert (places.read_record().version, places.read_config()) == ("5.0.4", {"net": {}})
+    places.use_next_config()
+    assert (places.read_record().version, places.read_config()) == ("6.0.5\n", {"net": {"port": 1}})
+    places.note_running("6.0.27", None)  # Somebody else has started it.
+    assert (places.read_record().version, places.read_config()) == ("6.0.27", {"net": {"port": 1}})
 
 
 def test_a_directory_that_others_can_write_is_refused(tmp_path: Path) -> None:
     (tmp_path / "opsapi-agent").mkdir()
     (tmp_path / "opsapi-agent").chmod(0o777)
     with pytest.raises(MoveFailed):
-        ProcessPlaces(tmp_path, "orders_1").write_config({})
+        ProcessPlaces(tmp_path, "orders_1").write_config({}, "6.0.5")
 
 
 def test_it_reads_how_a_process_was_started(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import pytest
 from automation.agent.automation import unit_planner
 from automation.agent.automation.carried_process import CarriedProcess
 from automation.agent.automation.carrier import AutomationCarrier
-from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.moves import Mover
 from automation.agent.automation.places import ProcessPlaces
 from automation.agent.automation.seen_fleet import SeenProcess, SeenState, SeenUnit
@@ -93,7 +92,7 @@ def restarting(tmp_path: Path) -> Callable[..., Made]:
         answer = given(tmp_path, {"lastRestart": "2020-01-01T00:00:00Z"})
         (process,) = answer.document["processes"]
         settings = process["args2_6"]
-        ProcessPlaces(tmp_path / "base", "db_1").write_config(settings)
+        ProcessPlaces(tmp_path / "base", "db_1").write_config(settings, "7.0.2")
         server = _OneServer(
             {
                 **standalone(1),
@@ -229,10 +228,9 @@ def test_a_primary_restarts_under_the_turn_of_its_step_down(
     restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = restarting(GRANTED, NEXT, RENEWED)
-    steps = (WAITS, PlanStep((FILE,)), PlanStep((RESTART,)))
-    primary = _PlannedPrimary(made, monkeypatch, *steps)
+    primary = _PlannedPrimary(made, monkeypatch, WAITS, PlanStep((RESTART,)))
     assert primary.round() == [("STEP_DOWN", ""), ("RESTART", "t1"), ("t2", "DONE")]
-    assert primary.made == ["STEP_DOWN", "WRITE_FILE", "RESTART"]
+    assert primary.made == ["STEP_DOWN", "RESTART"]
 
 
 @each(
@@ -240,6 +238,7 @@ def test_a_primary_restarts_under_the_turn_of_its_step_down(
     [
         ((), (RENEWED,), (60,)),
         ((PlanStep((OF_OTHER,)),), (RENEWED,), (0,)),
+        ((PlanStep((FILE,)),), (RENEWED,), (0,)),
         ((PlanStep((RESTART,)),), (REFUSED, RENEWED), (0, ("RESTART", "t1"))),
         (
             (PlanStep((RESTART,)), PlanStep((RESTART,))),
@@ -247,7 +246,7 @@ def test_a_primary_restarts_under_the_turn_of_its_step_down(
             (1, ("RESTART", "t1"), ("RESTART", "t1")),
         ),
     ],
-    ids=["nothing", "another member", "refused", "away"],
+    ids=["nothing", "another member", "another move", "refused", "away"],
 )
 def test_a_step_down_that_nothing_follows_gives_its_turn_back(
     restarting: Callable[..., Made],
@@ -263,20 +262,6 @@ def test_a_step_down_that_nothing_follows_gives_its_turn_back(
     assert primary.made == ["STEP_DOWN"]
     assert primary.platform.turns == []
     assert primary.seconds == seconds
-
-
-def test_a_file_that_is_not_written_after_a_step_down_stops_the_plan(
-    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    primary = _PlannedPrimary(restarting(GRANTED, RENEWED, RENEWED), monkeypatch, PlanStep((FILE,)))
-
-    def carry_out(_: Mover, move: Move) -> None:
-        if move is FILE:
-            raise MoveFailed("the disk is full")
-
-    monkeypatch.setattr(Mover, "carry_out", carry_out)
-    assert primary.round() == [("STEP_DOWN", ""), ("WRITE_FILE", ""), ("t1", "DONE")]
-    assert primary.platform.requests[1]["reason"] == "the disk is full"
 
 
 @each(("looks", "requests"), [(3, ["RESTART", "DONE"]), (99, ["RESTART", "NOT_BEGUN"])])
