@@ -185,12 +185,7 @@ def publication_plan(
     return replace(drawn, holds=(*standing, *drawn.holds))
 
 
-def hosts_of_processes(group_id: str, document: Mapping[str, Any], names: Collection[str]) -> dict[str, Host]:
-    """Return the hosts of the processes of a document with these names, by the name of the process."""
-    return {name: hosts[0] for name, hosts in all_hosts_of_processes(group_id, document, names).items()}
-
-
-def all_hosts_of_processes(
+def hosts_of_processes(
     group_id: str, document: Mapping[str, Any], names: Collection[str]
 ) -> dict[str, list[Host]]:
     """Return the hosts at all addresses of the processes of a document with these names, by the process.
@@ -231,7 +226,7 @@ def fleet_reports(group_id: str, document: Mapping[str, Any], before: Mapping[st
     `before`: the processes of the document before, by name. Their addresses and names can have changed.
     """
     now = {process_name(process): process for process in processes(document).values()}
-    named = all_hosts_of_processes(group_id, document, now.keys())
+    named = hosts_of_processes(group_id, document, now.keys())
     reports = {name: seen for name, hosts in named.items() if (seen := reported_process(hosts[0]))}
     known = known_places(now, before, reports)
     by_key = {key: name for name, keys in known.moved.items() for key in keys}

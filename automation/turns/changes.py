@@ -204,13 +204,20 @@ def fetch_record(*, group_id: str, hostname: str, version: int, actor: Actor, no
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """The process of a request, with its unit, the turns of the unit, and its host in the document."""
+    """The process of a request, with its unit, the turns of the unit, and its hosts.
+
+    `host`: the first of its hosts, which events name.
+    """
 
     document: Mapping[str, Any]
     unit: GoalUnit
     key: str
     turns: QuerySet[PlanTurn]
-    host: Host | None
+    hosts: Sequence[Host]
+
+    @property
+    def host(self) -> Host | None:
+        return self.hosts[0] if self.hosts else None
 
     @property
     def facts(self) -> EventFacts | None:
@@ -287,9 +294,9 @@ def _subject(group_id: str, document: Mapping[str, Any], request: TurnRequest) -
     unit = next(unit for unit in units if any(goal.name == request.process for goal in unit.processes))
     if any(goal.is_manual for goal in unit.processes if goal.name == request.process):
         raise ApiError.of_field("process", ErrorCode.INVALID_ATTRIBUTE, MANUAL)
-    host = hosts_of_processes(group_id, document, {request.process}).get(request.process)
+    hosts = hosts_of_processes(group_id, document, {request.process}).get(request.process, ())
     key = stored_key(unit)
-    return _Subject(document, unit, key, turns_of_unit(group_id, document, unit, key), host)
+    return _Subject(document, unit, key, turns_of_unit(group_id, document, unit, key), hosts)
 
 
 def _expire(act: RecordedAct, group_id: str) -> None:
@@ -457,6 +464,7 @@ def _new_turn(act: RecordedAct, request: TurnRequest, subject: _Subject, **times
         process=request.process,
         hostname=machine_key(request.hostname),
         host_id=subject.host.id if subject.host else None,
+        other_host_ids=[host.id for host in subject.hosts[1:]],
         move=request.move.value,
         step=request.step,
         goal_version=subject.document["version"],

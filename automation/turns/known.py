@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from automation.desired_state.store import all_hosts_of_processes, reported_process
+from automation.desired_state.store import hosts_of_processes, reported_process
 from automation.hooks import set_alerts_asked
 from automation.hosts.models import Host
 from automation.hosts.store import observation_delays
@@ -30,7 +30,7 @@ def turns_of_unit(group_id: str, document: Mapping[str, Any], unit: GoalUnit, ke
     A turn outlives publications, which can plan its process together with others, or under another name.
     """
     names = [process.name for process in unit.processes]
-    by_name = all_hosts_of_processes(group_id, document, names)
+    by_name = hosts_of_processes(group_id, document, names)
     hosts = [host for of_process in by_name.values() for host in of_process]
     sets = {unit.replica_set, *(host.replica_set_name or "" for host in hosts)} - {""}
     members = Host.objects.filter(Among("replica_set_name", list(sets)), group_id=group_id)
@@ -49,7 +49,7 @@ def known_unit(
     now: datetime,
 ) -> KnownUnit:
     """Return the knowledge of a unit, from reports, measurements, open alerts, and its turns."""
-    by_name = all_hosts_of_processes(group_id, document, {process.name for process in unit.processes})
+    by_name = hosts_of_processes(group_id, document, {process.name for process in unit.processes})
     hosts = {name: of_process[0] for name, of_process in by_name.items()}
     if unit.replica_set:
         known_ids = {host.id for of_process in by_name.values() for host in of_process}

@@ -48,6 +48,10 @@ class PlanTurn(models.Model):
     process = models.CharField(max_length=LONGEST_PROCESS_NAME)
     hostname = models.CharField(max_length=253, help_text="Of the agent.")
     host_id = OptionalIdField(help_text="The host of the process.")
+    other_host_ids = models.JSONField(
+        null=True,
+        help_text="Other hosts of the process: it can be reported at its alias and at its host name.",
+    )
     move = models.CharField(max_length=20)
     step = models.CharField(max_length=200, null=True)
     goal_version = models.PositiveIntegerField()

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from automation.desired_state.document.machine import machine_part
 from automation.desired_state.store import (
@@ -102,26 +102,32 @@ class PlannedTime:
 def planned_times(group_ids: Collection[str], now: datetime) -> list[PlannedTime]:
     """Return the times of turns of these projects that have not passed."""
     turns = PlanTurn.objects.filter(group_id__in=group_ids, until__gt=now).exclude(host_id=None)
-    planned = list(turns) if group_ids else []
-    delays = observation_delays({turn.host_id or "" for turn in planned}) if planned else {}
+    planned = [(turn, host_id) for turn in turns for host_id in _host_ids(turn)] if group_ids else []
+    delays = observation_delays({host_id for _, host_id in planned}) if planned else {}
     times = [
         PlannedTime(
             turn.group_id,
-            turn.host_id or "",
+            host_id,
             turn.granted,
             planned_until(TurnState(turn.state), until=turn.until, ended=turn.ended),
-            delays.get(turn.host_id or "", timedelta()),
+            delays.get(host_id, timedelta()),
         )
-        for turn in planned
+        for turn, host_id in planned
     ]
     return [time for time in times if time.until > now]
+
+
+def _host_ids(turn: PlanTurn) -> Sequence[str]:
+    """The hosts of the process of a turn. An earlier build stored one."""
+    return [turn.host_id or "", *(turn.other_host_ids or ())]
 
 
 def planned_turn(group_id: str, host_id: str | None, at: datetime) -> PlanTurn | None:
     """Return the newest turn with which a plan changed a host at a time; None if the plan did not."""
     if host_id is None:
         return None
-    turns = PlanTurn.objects.filter(group_id=group_id, host_id=host_id, granted__lte=at, until__gte=at)
+    is_of_host = Q(host_id=host_id) | Q(other_host_ids__contains=[host_id])
+    turns = PlanTurn.objects.filter(is_of_host, group_id=group_id, granted__lte=at, until__gte=at)
     for turn in turns.order_by("-granted", "-id"):
         if planned_until(TurnState(turn.state), until=turn.until, ended=turn.ended) >= at:
             return turn

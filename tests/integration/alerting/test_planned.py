@@ -29,6 +29,7 @@ pytestmark = pytest.mark.django_db
 NOW = clock.parse_time("2099-03-01T12:00:00Z")
 MINUTE = timedelta(minutes=1)
 PLANNED = NotificationReason.PLANNED.value
+ALIAS = "orders.example.com"
 NAMES = ("db0.example.com", "db1.example.com", "db2.example.com")
 TYPES = (HostType.REPLICA_PRIMARY, HostType.REPLICA_SECONDARY, HostType.REPLICA_SECONDARY)
 
@@ -108,6 +109,32 @@ def test_a_planned_restart_notifies_nobody_and_says_why(fleet: Project, outside:
     assert deliver_all(NOW + 20 * MINUTE) == 0
     assert outside.sent == []
     assert reasons() == {PLANNED}
+
+
+def test_a_member_with_an_alias_is_planned_at_both_of_its_hosts(fleet: Project, outside: Outside) -> None:
+    settings = {"net": {"port": 27017}, "replication": {"replSetName": "rs"}}
+    processes = [
+        process(
+            name=f"p{number}", hostname=name, args2_6=settings, **({"alias": ALIAS} if number == 1 else {})
+        )
+        for number, name in enumerate(NAMES)
+    ]
+    publish(fleet, 1, processes=processes)
+    alias: dict[str, Any] = {"type_name": TYPES[1], "replica_set_name": "rs", "uptime_seconds": 900}
+    ingest(fleet, host_report(ALIAS, **alias, OPLOG_SLAVE_LAG_MASTER_TIME=1.0), agent="other", now=NOW)
+    evaluate(NOW)
+    make_config(fleet)
+    take(fleet)
+    down = host_report(ALIAS, **{**alias, "reachable": False})
+    ingest(fleet, down, agent="other", now=NOW + MINUTE / 3)
+    fall(fleet, 1, NOW + MINUTE / 3)
+    assert deliver_all(NOW + MINUTE / 3) == 0
+    assert Alert.objects.count() == 2
+    assert reasons() == {PLANNED}
+    assert outside.sent == []
+    for alert in Alert.objects.all():
+        signal = explain_alert(alert, sees_config=True, now=NOW + MINUTE / 3).signal
+        assert "made the move RESTART of p1" in (signal.reason or "")
 
 
 def explained(now: Any) -> str:
