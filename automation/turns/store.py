@@ -274,11 +274,11 @@ def _drawn_plans(
     )
     goal = replace(goal, units=behind)
     numbers = _older(goal, reached)
-    # A caller reads documents of several versions, so callers take turns as with large bodies.
+    # Several documents are read, so requests wait for room as large bodies do.
     with LARGE_BODIES.taking(documents_octets(numbers, group_id=group_id), group_id=group_id):
-        read_documents = {number: document_at(number, group_id=group_id) for number in numbers}
-        older = {number: found for number, found in read_documents.items() if found is not None}
-        goals = {number: read_goal(document) for number, document in older.items()}
+        stored = {number: document_at(number, group_id=group_id) for number in numbers}
+        older = {number: known for number, known in stored.items() if known is not None}
+        goals = {number: read_goal(known) for number, known in older.items()}
         before = reached_goal(goal, {goal.number: goal, **goals}, reached)
         reports = fleet_reports(group_id, document, _processes_before(older, reached))
         drawn = drawn_plan(before, goal, reports, now)
