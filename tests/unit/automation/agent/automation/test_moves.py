@@ -599,6 +599,7 @@ def test_an_agent_that_is_killed_in_a_restart_leaves_the_file_of_the_version_tha
         directory = tmp_path_factory.mktemp("killed")
         places = ProcessPlaces(directory, "db_1")
         places.write_config(before[1], before[0])
+        places.write_record(StartRecord(before[0]))
         with running("mongod") as process:
             turn, seen = _LostAtLook(look), SeenProcess(RUNS, process.pid)
             moves = mover(directory, seen, turn, _Member(*COPIES), SERVER)
