@@ -112,8 +112,6 @@ class _Model:
         return time is not None and time <= self.before.now
 
     def _state_after_start(self, goal: GoalProcess) -> MemberState:
-        if goal.is_router:
-            return MemberState.ROUTER
         if not goal.replica_set:
             return MemberState.STANDALONE
         member = self._member(goal.name)

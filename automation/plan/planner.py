@@ -117,6 +117,8 @@ def unit_step(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> 
     A plan that stopped or is paused, and a unit whose document is refused, only start servers again as they
     ran: a restart may have been cut off, or a server may have ended. A process whose own move failed waits.
     """
+    if unit.is_sharded:
+        return PlanStep((), unit.refused)
     state = unit_state(unit, observed)
     failures, pause = tuple(_failures(state, goal)), tuple(_pause(state, observed))
     returning = tuple(_returning(state, goal))

@@ -162,7 +162,6 @@ def _process(process: Section) -> GoalProcess:
         settings=settings,
         replica_set="" if is_router else set_name or "",
         is_router=is_router,
-        is_sharded=is_router or "sharding.clusterRole" in settings,
         is_disabled=process.get("disabled") is True,
         is_manual=process.get("manualMode") is True,
         restart=moment(restart) if restart else None,
@@ -185,7 +184,11 @@ def _notes(process: Section) -> tuple[PlanHold, ...]:
     fields = [name for name in NOT_PLANNED if process.get(name) is not None]
     if not fields:
         return ()
-    return (PlanHold(PlanReason.NOT_PLANNED, process_name(process), names=(("fields", ", ".join(fields)),)),)
+    return (_not_planned(process_name(process), "", ", ".join(fields)),)
+
+
+def _not_planned(process: str, replica_set: str, what: str) -> PlanHold:
+    return PlanHold(PlanReason.NOT_PLANNED, process, replica_set, (("fields", what),))
 
 
 def _unit(
@@ -199,8 +202,11 @@ def _unit(
     unit = GoalUnit(processes, name, None if faults else members)
     notes += tuple(_data_notes(unit))
     refused += _refusals(unit)
-    if not name or any(process.is_sharded for process in processes):
-        what = "only a replica set without sharding has one"
+    if unit.is_sharded:
+        notes = tuple(_not_planned(process.name, name, "sharded clusters") for process in processes)
+        return GoalUnit(processes, name, members, tuple(refused), notes)
+    if not name:
+        what = "only a replica set has one"
         notes += tuple(_concern_hold(process.name, name, what) for process in processes if process.concern)
         return GoalUnit(processes, name, members, tuple(refused), notes)
     managed = [process for process in processes if not process.is_disabled and not process.is_manual]
@@ -213,9 +219,7 @@ def _data_notes(unit: GoalUnit) -> Iterator[PlanHold]:
     """Processes that cannot copy their data from another member, or compact them, whatever is observed."""
     arbiters = {member.process for member in unit.members or () if member.is_arbiter}
     for process in unit.processes:
-        kind = (
-            "it is a router" if process.is_router else "it is an arbiter" if process.name in arbiters else ""
-        )
+        kind = "it is an arbiter" if process.name in arbiters else ""
         alone = kind or ("" if unit.replica_set else "it is a single server")
         engine = process.settings.get("storage.engine", COMPACTED_ENGINE)
         kind = kind or ("" if engine == COMPACTED_ENGINE else f"its storage engine is {engine}")
@@ -232,11 +236,8 @@ def _with_auth(
 ) -> GoalUnit:
     """The unit with the settings and the users that follow from the section `auth`."""
     managed = [process for process in unit.processes if not process.is_manual]
-    if not managed or not (auth or faults):
+    if not managed or not (auth or faults) or unit.is_sharded:
         return unit
-    if any(process.is_sharded for process in unit.processes):
-        note = PlanHold(PlanReason.NOT_PLANNED, "", unit.replica_set, (("fields", "auth"),))
-        return replace(unit, notes=(*unit.notes, note))
     own = [process for process in managed if not process.is_elsewhere]
     if faults:
         return replace(unit, refused=(*unit.refused, *(_auth_hold(unit, "", fault) for fault in faults)))

@@ -152,10 +152,6 @@ class PlanReason(Enum):
         ReasonKind.REFUSED,
         "{count} processes belong together, and a plan has at most {most} that do",
     )
-    SHARDED_VERSION = (
-        ReasonKind.REFUSED,
-        "a plan does not change the major or feature compatibility version of a sharded cluster",
-    )
     FEATURE_VERSIONS_DIFFER = (
         ReasonKind.REFUSED,
         "the members have different values of featureCompatibilityVersion: {versions}",

@@ -248,8 +248,6 @@ class _Scene:
         return KeyFile.SAME if self.change.is_key_same else KeyFile.DIFFERENT
 
     def _assumed_state(self, process: GoalProcess) -> MemberState:
-        if process.is_router:
-            return MemberState.ROUTER
         if not process.replica_set:
             return MemberState.STANDALONE
         member = next((m for m in self._config() if m.process == process.name), None)
@@ -294,7 +292,7 @@ class _Scene:
         for process in self.unit.processes:
             yield from self._assumptions_of(process)
         name = self.unit.replica_set
-        if any(p.name in self.reports.hosts and not p.is_router for p in self.unit.processes):
+        if any(p.name in self.reports.hosts for p in self.unit.processes):
             yield _hold(PlanReason.FEATURE_VERSION_ASSUMED, "", name, version=self._feature_version())
         if self.unit.users:
             is_new = self._users() == self.unit.users

@@ -434,7 +434,7 @@ def _acknowledged(state: UnitState, concern: Settings, members: Iterable[MemberC
 
 def _counts(state: UnitState, process: GoalProcess) -> bool:
     """Whether the process has a part in the feature compatibility version."""
-    if process.is_router or process.is_manual or process.is_disabled:
+    if process.is_manual or process.is_disabled:
         return False
     return not state.unit.replica_set or state.member(process.name) is not None
 
@@ -450,8 +450,6 @@ def _feature_holds(state: UnitState, running: list[GoalProcess], begun: int | No
         return (state.hold(PlanReason.FEATURE_VERSION_UNKNOWN, ""),)
     if now == goal and begun is None:
         return ()
-    if any(process.is_sharded for process in running):
-        return (state.hold(PlanReason.SHARDED_VERSION, ""),)
     return tuple(
         state.hold(PlanReason.VERSION_UNREADABLE, process.name, version=state.process(process.name).version)
         for process in running

@@ -177,7 +177,6 @@ class GoalProcess:
     settings: Settings = field(default_factory=dict)
     replica_set: str = ""
     is_router: bool = False
-    is_sharded: bool = False
     is_disabled: bool = False
     is_manual: bool = False
     is_elsewhere: bool = False
@@ -186,6 +185,11 @@ class GoalProcess:
     compact: datetime | None = None
     concern: Settings = field(default_factory=dict)
     key_file: str = ""
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether it is a router, or a member of a sharded cluster."""
+        return self.is_router or "sharding.clusterRole" in self.settings
 
     @property
     def times(self) -> tuple[datetime, ...]:
@@ -212,6 +216,11 @@ class GoalUnit:
     concern_hold: PlanHold | None = None
     users: tuple[str, ...] = ()
     cluster: str = ""
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether it is of a sharded cluster. Nothing of it is carried out, as its notes say."""
+        return any(process.is_sharded for process in self.processes)
 
     def stated_member(self, process: str) -> MemberConfig | None:
         """The member of that process in the section replicaSets."""

@@ -33,8 +33,6 @@ def start_version(
     """
     if not process.version:
         return state.hold(PlanReason.VERSION_MISSING, process.name)
-    if process.is_router:
-        return process.version
     if seen.has_data is None:
         return state.hold(PlanReason.DATA_UNKNOWN, process.name)
     is_member = bool(state.config) and _joins(state, process)
@@ -142,8 +140,6 @@ def _version_of_neighbour(
 ) -> str | PlanHold:
     """A version of the neighbouring series, or the running one if the feature version must change first."""
     running = state.process(process.name).version or ""
-    if process.is_sharded or process.is_router:
-        return state.hold(PlanReason.SHARDED_VERSION, process.name)
     version = _version_of_series(state, goal, process, place)
     if not version:
         names = {"old": running, "new": process.version, "between": SERIES[place]}

@@ -273,6 +273,19 @@ def test_a_refusal_says_why(publisher: ApiClient, path: str, project: Project) -
     )
 
 
+def test_routers_and_members_of_shards_get_no_moves_and_are_refused(
+    publisher: ApiClient, path: str, project: Project
+) -> None:
+    sent = replica_set(args2_6={**SETTINGS, "sharding": {"clusterRole": "shardsvr"}})
+    sent["processes"].append(process(name="s", hostname="db9.example.com", processType="mongos", cluster="c"))
+    drawn = plan(publisher, path, sent)
+    assert (moves(drawn), drawn["waits"], drawn["assumed"]) == ([], [], [])
+    assert [(row["reason"], row["process"], row["detail"]) for row in drawn["refused"]] == [
+        ("NOT_PLANNED", name, "the plan does not carry out sharded clusters yet")
+        for name in ("p0", "p1", "p2", "s")
+    ]
+
+
 def test_the_page_of_fields_says_refused_of_what_a_plan_does_not_carry_out(
     publisher: ApiClient, path: str
 ) -> None:

@@ -194,8 +194,8 @@ def _fault(process: Document, unit: GoalUnit, hostname: str, base: Path, allowed
     alias = text(process, "alias")
     if own not in {_key(process_host(process)), _key(alias or process_host(process))}:
         return f"its host name is not {PREFIX}HOSTNAME"
-    if any(member.is_sharded for member in unit.processes):
-        return "this version of the agent does not carry out sharded clusters"
+    if unit.is_sharded:
+        return unit.notes[0].sentence
     if real_place(base, allowed) is None:
         return f"options.downloadBase is not below {PREFIX}AUTOMATION_DIRS"
     settings = section(process, "args2_6")

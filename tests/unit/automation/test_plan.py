@@ -478,14 +478,11 @@ class TestResyncs:
         assert (moves(found), reasons(found)) == ([], {"RESYNC_REFUSED"})
         assert [note.process for note in goal_of(sent).units[0].notes] == ["p1", "p2"]
 
-    def test_single_servers_and_routers_are_refused_and_go_on(self) -> None:
+    def test_single_servers_are_refused_and_go_on(self) -> None:
         single = process(version="5.0.31", featureCompatibilityVersion="5.0", **RESYNCED, **RESTARTED)
-        router = process(name="s", hostname="db2.example.com", processType="mongos", **RESYNCED)
-        goal = goal_of(document(processes=[single, router], databaseVersions=[version(name="5.0.31")]))
-        notes = [note.reason.name for unit in goal.units for note in unit.notes]
-        assert notes == ["RESYNC_REFUSED"] * 2
-        observed = fleet(document(processes=[single]), db_1=OLD_DATA)
-        assert moves(step(replace(goal, units=goal.units[:1]), observed)) == [("RESTART", "db_1")]
+        sent = document(processes=[single], databaseVersions=[version(name="5.0.31")])
+        assert [note.reason.name for note in goal_of(sent).units[0].notes] == ["RESYNC_REFUSED"]
+        assert moves(step(goal_of(sent), fleet(sent, db_1=OLD_DATA))) == [("RESTART", "db_1")]
 
     def test_a_member_that_leaves_keeps_its_data(self) -> None:
         sent = replica_set(**RESYNCED)
@@ -830,10 +827,12 @@ class TestInterruptedFeatureVersion:
 
     def test_a_sharded_cluster_is_left_alone(self) -> None:
         settings = {**SETTINGS, "sharding": {"clusterRole": "shardsvr"}}
-        sent = replica_set(version="6.0.20", featureCompatibilityVersion="6.0", args2_6=settings)
-        between = {"feature_version": None, "feature_target": "6.0"}
-        found = step(goal_of(sent), fleet(sent, p0=between, p1=between, p2=between))
-        assert (moves(found), reasons(found)) == ([], {"SHARDED_VERSION"})
+        sent = replica_set(args2_6=settings, **RESTARTED)
+        goal = goal_of(sent)
+        assert step(goal, fleet(sent, p1={"is_running": False, "state": None})) == PlanStep()
+        assert [(note.process, note.sentence) for note in goal.units[0].notes] == [
+            (f"p{number}", "the plan does not carry out sharded clusters yet") for number in range(3)
+        ]
 
 
 class TestRefusals:
