@@ -33,6 +33,7 @@ class Quote(StrEnum):
 ANYTHING = "anything"
 """Each answer without a row of its own."""
 UNREADABLE_CODE = "other code"
+AFTER_2XX = f"{ANYTHING} after 2xx"
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +371,12 @@ PROXIED: Sequence[StageRow] = (
 )
 """Statuses of an `http` URL that a proxy also sends itself. The fault is unknown, so they are retried."""
 
+
+def _without_status(stage: Stage, reason: OutboundReason) -> StageRow:
+    """The row of a response without a status line: a part of the request was sent, so it may have arrived."""
+    return StageRow(stage, (reason,), _DESTINATION, _PERHAPS, _RETRY, PUBLIC_TEXT[reason], Quote.LOG_ONLY)
+
+
 HTTP: Sequence[StageRow] = (
     StageRow(
         Stage.SETTINGS,
@@ -408,25 +415,12 @@ HTTP: Sequence[StageRow] = (
         Quote.LIBRARY,
     ),
     StageRow(Stage.TLS, (_REASON.BAD_TLS,), _HOST, _NOT, _RETRY, PUBLIC_TEXT[_REASON.BAD_TLS], Quote.LIBRARY),
+    _without_status(Stage.REQUEST, _REASON.NO_ANSWER),
+    _without_status(Stage.INTERIM, _REASON.NO_ANSWER),
+    _without_status(Stage.INTERIM, _REASON.BAD_RESPONSE),
     *PROXIED,
-    StageRow(
-        Stage.STATUS,
-        (_REASON.NO_ANSWER,),
-        _DESTINATION,
-        _PERHAPS,
-        _RETRY,
-        PUBLIC_TEXT[_REASON.NO_ANSWER],
-        Quote.LOG_ONLY,
-    ),
-    StageRow(
-        Stage.STATUS,
-        (_REASON.BAD_RESPONSE,),
-        _DESTINATION,
-        _PERHAPS,
-        _RETRY,
-        PUBLIC_TEXT[_REASON.BAD_RESPONSE],
-        Quote.LOG_ONLY,
-    ),
+    _without_status(Stage.STATUS, _REASON.NO_ANSWER),
+    _without_status(Stage.STATUS, _REASON.BAD_RESPONSE),
     StageRow(Stage.STATUS, ("2xx",), _MESSAGE, _CERTAIN, _DELIVERED, ""),
     StageRow(Stage.STATUS, ("408", "425", "429"), _DESTINATION, _NOT, _RETRY, _HTTP_ANSWERED, Quote.PEER),
     StageRow(Stage.STATUS, ("4xx",), _MESSAGE, _NOT, _FAILED, _HTTP_ANSWERED, Quote.PEER),
@@ -451,6 +445,8 @@ HTTP: Sequence[StageRow] = (
         f"{_HTTP_ANSWERED}; redirects are not followed",
     ),
     StageRow(Stage.STATUS, (UNREADABLE_CODE,), _MESSAGE, _PERHAPS, _FAILED, _HTTP_ANSWERED, Quote.PEER),
+    StageRow(Stage.HEADERS, (AFTER_2XX,), _MESSAGE, _CERTAIN, _DELIVERED, ""),
+    StageRow(Stage.BODY, (AFTER_2XX,), _MESSAGE, _CERTAIN, _DELIVERED, ""),
 )
 """A receiver over HTTP. What follows the status line decides nothing."""
 

@@ -27,7 +27,7 @@ from urllib3.util import parse_url
 from opsapi.outbound.errors import OutboundError, OutboundReason, Stage
 from opsapi.outbound.failures import AFTER_REQUEST, BEFORE_REQUEST, FAILURES, details_of, reason_of
 from opsapi.outbound.guard import Address, refused, resolve
-from opsapi.outbound.heads import StatusFirst
+from opsapi.outbound.heads import OnlyInterimError, StatusFirst
 from opsapi.outbound.pool import IDLE_SECONDS, POOL, BoundedSocket, Deadline, OpenConnection
 from opsapi.outbound.trust import Purpose, is_late_refusal, tls_fault, trusting
 from opsapi.outbound.tunnel import ProxyRoute
@@ -133,7 +133,16 @@ def post(
             sent, proxy = (connection.sock.written, connection.proxy) if connection else (False, None)
             sent = sent and not is_late_refusal(error)
             failure = _explain(request.target, error, sent=sent, proxy=proxy)
+            if connection:
+                failure.stage = _stage_of(failure, error, connection)
         raise failure
+
+
+def _stage_of(failure: OutboundError, error: Exception, connection: OpenConnection) -> Stage:
+    if isinstance(error, OnlyInterimError):
+        return Stage.INTERIM
+    is_cut_off = failure.reason is OutboundReason.NO_ANSWER and not connection.is_sent
+    return Stage.REQUEST if is_cut_off else failure.stage
 
 
 def _kept(request: _Request, deadline: Deadline) -> OpenConnection | None:
@@ -267,12 +276,13 @@ def _exchange(connection: OpenConnection, request: _Request) -> OutboundResponse
     http = connection.http
     with ExitStack() as stack:
         stack.callback(connection.close)
-        is_sent = _send(connection, request, headers)
+        connection.is_sent = False
+        connection.is_sent = _send(connection, request, headers)
         with closing(http.getresponse()) as response:
             answer = _answer(connection, request, response)
             if proxy and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
                 raise ProxyRoute(proxy, target.origin, connection.sock.deadline).refusal(response.status)
-            is_reusable = is_sent and bool(request.owner) and _is_reusable(connection, response)
+            is_reusable = connection.is_sent and bool(request.owner) and _is_reusable(connection, response)
         if is_reusable:
             POOL.keep(request.key, connection, seconds=_idle_seconds(response))
             stack.pop_all()

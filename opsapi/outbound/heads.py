@@ -26,6 +26,14 @@ _Fields = list[tuple[bytes, bytes]]
 _NOTHING_FOLLOWS = b"Content-Length: 0\r\nConnection: close\r\n"
 
 
+class OnlyInterimError(HTTPException):
+    """There are only interim responses, and too many."""
+
+
+class CutOffAfterInterimError(OnlyInterimError, ConnectionAbortedError):
+    """The connection ended, or the time was over, after interim responses."""
+
+
 class StatusFirst(HTTPResponse):
     """A response whose status line decides.
 
@@ -107,11 +115,11 @@ def _final_head(
     Return the next status line, its match (None if it is no status line), the header fields of these names,
     and whether the head is whole.
 
-    Raises: HTTPException: there are only interim responses.
+    Raises: OnlyInterimError: there are only interim responses. OSError: there is no response.
     """
     left = INTERIM_LIMIT
     while left > 0:
-        line = source.readline(_LINE_LIMIT)
+        line = _start_of_head(source, is_first=left == INTERIM_LIMIT)
         match = _STATUS_LINE.match(line)
         if match is None:
             return line, None, [], False
@@ -119,7 +127,24 @@ def _final_head(
         if not match["status"].startswith(b"1"):
             return line, match, fields, is_whole
         left -= len(line) + size
-    raise HTTPException("no final response")
+    raise OnlyInterimError("no final response")
+
+
+def _start_of_head(source: io.BufferedIOBase, *, is_first: bool) -> bytes:
+    """Return the next line; empty if it `is_first` and the connection has ended.
+
+    Raises: CutOffAfterInterimError: there is no line after interim responses. OSError: no first line can be
+    read.
+    """
+    try:
+        line = source.readline(_LINE_LIMIT)
+    except OSError as error:
+        if is_first:
+            raise
+        raise CutOffAfterInterimError(error.errno or errno.ECONNABORTED, str(error)) from None
+    if not line and not is_first:
+        raise CutOffAfterInterimError(errno.ECONNABORTED, "closed after interim responses")
+    return line
 
 
 def _has_one_length(fields: _Fields) -> bool:

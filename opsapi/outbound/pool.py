@@ -139,7 +139,8 @@ class OpenConnection:
     """A connection to a checked address, or through a proxy.
 
     `addresses` are the checked addresses of the receiver: the address that is connected, or all of them if
-    the proxy chooses. `is_new`: it was not used for a request yet.
+    the proxy chooses. `is_new`: it was not used for a request yet. `is_sent`: the whole current request was
+    written.
     """
 
     http: HTTPConnection
@@ -147,6 +148,7 @@ class OpenConnection:
     addresses: Sequence[Address]
     opened: float
     is_new: bool = True
+    is_sent: bool = False
     proxy: OutgoingProxy | None = None
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from integrations.channels import http
 from integrations.channels.delivery import deliver
 from integrations.channels.outcome import Outcome, Posted
 from integrations.channels.stages import (
+    AFTER_2XX,
     ANYTHING,
     CHAT_POST_MESSAGE,
     CHAT_UPDATE,
@@ -33,7 +34,7 @@ from integrations.channels.stages import (
 from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus, MessageKind
 from integrations.messages import Message
 from opsapi.outbound import client, guard, tunnel
-from opsapi.outbound.errors import UNREACHABLE, OutboundReason, Stage
+from opsapi.outbound.errors import UNREACHABLE, OutboundError, OutboundReason, Stage
 from opsapi.outbound.guard import Address
 from opsapi.outbound.pool import BoundedSocket, Deadline
 from opsapi.outgoing_proxy import OutgoingProxy
@@ -93,22 +94,61 @@ INTERIM = b"HTTP/1.1 103 Early Hints\r\n\r\n"
 
 
 @TRIED.by(Stage.STATUS, OutboundReason.NO_ANSWER, OutboundReason.BAD_RESPONSE)
+@TRIED.by(Stage.INTERIM, OutboundReason.NO_ANSWER, OutboundReason.BAD_RESPONSE)
 @pytest.mark.parametrize(
-    ("raw", "answer"),
+    ("raw", "stage", "answer"),
     [
-        (b"", OutboundReason.NO_ANSWER),
-        (b"HTTP/1.1 20", OutboundReason.BAD_RESPONSE),
-        (b"220 mail.example ESMTP\r\n", OutboundReason.BAD_RESPONSE),
-        (INTERIM, OutboundReason.NO_ANSWER),
-        (INTERIM * 12_000 + b"HTTP/1.1 200 OK\r\n\r\n", OutboundReason.BAD_RESPONSE),
+        (b"", Stage.STATUS, OutboundReason.NO_ANSWER),
+        (b"HTTP/1.1 20", Stage.STATUS, OutboundReason.BAD_RESPONSE),
+        (b"220 mail.example ESMTP\r\n", Stage.STATUS, OutboundReason.BAD_RESPONSE),
+        (INTERIM + b"HTTP/1.1 20", Stage.STATUS, OutboundReason.BAD_RESPONSE),
+        (INTERIM, Stage.INTERIM, OutboundReason.NO_ANSWER),
+        (INTERIM * 12_000 + b"HTTP/1.1 200 OK\r\n\r\n", Stage.INTERIM, OutboundReason.BAD_RESPONSE),
     ],
-    ids=["nothing", "half a status line", "no HTTP", "only 103", "more than 256 KiB of 103"],
+    ids=[
+        "nothing",
+        "half a status line",
+        "no HTTP",
+        "103 and half a status line",
+        "only 103",
+        "more than 256 KiB of 103",
+    ],
 )
 def test_without_a_final_status_line_the_message_was_perhaps_received(
-    http_receiver: HttpReceiver, raw: bytes, answer: OutboundReason
+    http_receiver: HttpReceiver, raw: bytes, stage: Stage, answer: OutboundReason
 ) -> None:
     http_receiver.behave(lambda handler: handler.wfile.write(raw))
-    assert_as_declared(outcome_of(http_receiver.url()), row_of(HTTP, Stage.STATUS, answer))
+    assert_as_declared(outcome_of(http_receiver.url()), row_of(HTTP, stage, answer))
+    with pytest.raises(OutboundError) as caught:
+        client.post(http_receiver.url(), b"{}", {})
+    assert (caught.value.stage, caught.value.reason) == (stage, answer)
+
+
+@TRIED.by(Stage.REQUEST, OutboundReason.NO_ANSWER)
+@pytest.mark.parametrize("hangs_up", [False, True])
+def test_a_receiver_that_stops_reading_has_perhaps_received_the_message(
+    settings: Settings, hangs_up: bool
+) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    released = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def stop_reading() -> None:
+            sock, _ = server.accept()
+            with sock:
+                sock.recv(10)
+                if not hangs_up:
+                    released.wait()
+
+        thread = threading.Thread(target=stop_reading)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        with pytest.raises(OutboundError) as caught:
+            client.post(url, b"x" * 50_000_000, {}, total_timeout=15 if hangs_up else 0.5)
+        released.set()
+        thread.join()
+    assert (caught.value.stage, caught.value.reason) == (Stage.REQUEST, OutboundReason.NO_ANSWER)
+    assert row_of(HTTP, Stage.REQUEST, OutboundReason.NO_ANSWER).receipt is Receipt.PERHAPS
 
 
 @pytest.mark.parametrize("interim", [b"100 Continue", b"102 Processing", b"103 Early Hints", b"199 Odd"])
@@ -152,6 +192,8 @@ FIELDS = b"".join(b"X-Field-%d: %s\r\n" % (number, b"y" * 100) for number in ran
     ],
     ids=lambda rest: repr(rest[:24]),
 )
+@TRIED.by(Stage.HEADERS, AFTER_2XX)
+@TRIED.by(Stage.BODY, AFTER_2XX)
 @pytest.mark.parametrize("version", [b"HTTP/1.1", b"HTTP/1.0"])
 def test_a_2xx_status_line_is_a_delivery_whatever_follows(
     http_receiver: HttpReceiver, version: bytes, rest: bytes

@@ -271,7 +271,7 @@ its class (`4xx`).
 - **People read.** The sentence in the log of notifications and on the page of the destination. The text of a
   receiver is cut to 200 characters. `******` replaces secrets, mail addresses and internal addresses.
 
-The platform has no client certificate. A receiver that asks for one refuses at the stage TLS, also under
+The platform has no client certificate. A receiver that asks for it refuses at the stage TLS, also under
 TLS 1.3, where the refusal arrives after the handshake.
 
 Over HTTP, the platform skips interim responses (1xx), up to 256 KiB. The status line decides: broken or slow
@@ -279,6 +279,8 @@ header fields and bodies do not change the result. Only Slack says in the body w
 
 If Slack does not change an earlier message, the same attempt posts a new message (*new message*), and the
 first table of Slack applies.
+
+The tables have {rows} rows. Tests try each of them with real servers.
 """
 
 
@@ -286,7 +288,7 @@ def stages_page() -> str:
     """The page, table by table."""
     columns = ("stage", "answer", "fault", "received", "then", "people read")
     sections = [f"\n## {title}\n\n{table(columns, map(_stage_row, rows))}" for title, rows in TABLES.items()]
-    return _STAGES + "".join(sections)
+    return _STAGES.format(rows=sum(map(len, TABLES.values()))) + "".join(sections)
 
 
 def _stage_row(row: StageRow) -> tuple[str, ...]:
