@@ -240,6 +240,22 @@ def test_the_page_of_the_alert_separates_a_user_from_the_address_of_the_user(
         (webhook("http://hooks.example.com/a"), webhook("http://HOOKS.example.com:80/a"), True),
         (webhook("http://127.0.0.1:9/a"), webhook("http://127.0.0.1:9/A"), False),
         (webhook("http://127.0.0.1:9/a"), webhook("http://127.0.0.1:9/a", webhookSecret="a secret"), False),
+        (
+            webhook("http://127.0.0.1:9/a"),
+            webhook("http://127.0.0.1:9/a", webhookHeaders={"X-A": "b"}),
+            False,
+        ),
+        (webhook("http://127.0.0.1:9/a"), webhook("http://127.0.0.1:9/a", webhookBody={"a": "b"}), False),
+        (
+            webhook("http://127.0.0.1:9/a"),
+            webhook("http://127.0.0.1:9/a", webhookAuthorization="Bearer token-0123456789"),
+            False,
+        ),
+        (
+            webhook("http://127.0.0.1:9/a"),
+            webhook("http://127.0.0.1:9/a", webhookTemplate="discord"),
+            False,
+        ),
         (slack("oncall"), slack("#oncall"), True),
         (slack("oncall"), slack("other"), False),
         (slack("oncall"), slack("oncall", apiToken="token-other-0123"), False),
