@@ -34,8 +34,9 @@ from opsapi import VERSION
 NOT_PLANNED = (
     "backupRestoreUrl",
     "lastKmipMasterKeyRotation",
+    "numCores",
 )
-"""Fields of processes that a plan does not carry out."""
+"""Fields of processes that a plan does not carry out: they are refused, and a change has no effect."""
 _ROUTER = "mongos"
 
 

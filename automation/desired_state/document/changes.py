@@ -12,6 +12,7 @@ from automation.desired_state.document.secrets import redacted
 from automation.desired_state.document.text import canonical, write
 from automation.hosts.rules import version_event
 from automation.moments import has_zone, moment
+from automation.plan.reading import NOT_PLANNED
 from automation.sections import (
     Section,
     first,
@@ -162,12 +163,9 @@ class ProcessAction(StrEnum):
     UPGRADE = "UPGRADE"
     DOWNGRADE = "DOWNGRADE"
     RECONFIGURE = "RECONFIGURE"
-    RESTORE = "RESTORE"
-    CANCEL_RESTORE = "CANCEL_RESTORE"
     RESTART = "RESTART"
     RESYNC = "RESYNC"
     COMPACT = "COMPACT"
-    ROTATE_KEY = "ROTATE_KEY"
     NOTHING = "NOTHING"
     """A setting that has no effect although it looks as if it had; the warning explains it."""
 
@@ -240,12 +238,12 @@ def settings(pair: Pair) -> Iterator[Effect]:
         yield _effect(pair, ProcessAction.RECONFIGURE, f"changes {listed_names}{more}")
 
 
-def restore(pair: Pair) -> Iterator[Effect]:
-    """Setting backupRestoreUrl restores a backup; CANCEL stops a requested restore."""
-    if is_restore(pair.old, pair.new):
-        yield _effect(pair, ProcessAction.RESTORE, "is restored from a backup", warning=_RESTORE_WARNING)
-    elif text(pair.new, "backupRestoreUrl") == CANCEL != text(pair.old, "backupRestoreUrl"):
-        yield _effect(pair, ProcessAction.CANCEL_RESTORE, "cancels its restore")
+def refused(pair: Pair) -> Iterator[Effect]:
+    """Fields that the plan refuses change nothing, and cause a warning."""
+    for name in NOT_PLANNED:
+        if pair.new.get(name) is not None and canonical(pair.new[name]) != canonical(pair.old.get(name)):
+            warning = f"{name}: is stored and has no effect"
+            yield _effect(pair, ProcessAction.NOTHING, f"does not carry out {name}", warning=warning)
 
 
 def restart(pair: Pair) -> Iterator[Effect]:
@@ -260,13 +258,6 @@ def resync(pair: Pair) -> Iterator[Effect]:
     if moved(pair.old, pair.new, "lastResync"):
         detail = "copies all data again from another member"
         yield _at_moment(pair, "lastResync", ProcessAction.RESYNC, detail, RESYNC_WARNING)
-
-
-def rotation(pair: Pair) -> Iterator[Effect]:
-    """Changing lastKmipMasterKeyRotation rotates the master key."""
-    name = "lastKmipMasterKeyRotation"
-    if moved(pair.old, pair.new, name):
-        yield _at_moment(pair, name, ProcessAction.ROTATE_KEY, "rotates its master key")
 
 
 def compaction(pair: Pair) -> Iterator[Effect]:
@@ -300,11 +291,10 @@ _REPORTED_OTHERWISE = frozenset(
     {
         "disabled",
         "version",
-        "backupRestoreUrl",
         "lastRestart",
         "lastResync",
-        "lastKmipMasterKeyRotation",
         "lastCompact",
+        *NOT_PLANNED,
     }
 )
 _VERSION_ACTIONS: Final[Mapping[EventType | None, ProcessAction]] = {
@@ -313,15 +303,13 @@ _VERSION_ACTIONS: Final[Mapping[EventType | None, ProcessAction]] = {
 }
 RESYNC_WARNING = "lastResync: the member copies all data again, and then its old data is removed"
 """The warning of a changed lastResync."""
-_RESTORE_WARNING = "backupRestoreUrl: a restore replaces the data of this node"
 _COMPACT_WARNING = "lastCompact: has no time zone, so it is stored and has no effect"
 _RULES: Final[Sequence[Callable[[Pair], Iterator[Effect]]]] = (
     start,
     version,
     settings,
-    restore,
+    refused,
     restart,
     resync,
-    rotation,
     compaction,
 )

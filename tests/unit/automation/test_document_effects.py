@@ -5,6 +5,7 @@ from typing import Any
 
 from automation.desired_state.document.changes import Effect, ProcessAction, effects
 from automation.desired_state.resource import EffectDocument
+from automation.plan.reading import NOT_PLANNED, read_goal
 from tests.each import each
 from tests.factories.documents import ABSENT, document, full_document, process
 
@@ -12,6 +13,7 @@ NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
 BEFORE, AFTER = "2099-11-21T11:00:00Z", "2099-11-21T12:00:00Z"
 LATER = "2099-11-21T12:00:01Z"
 URL = "https://restore.example.com/1"
+REFUSED = {"backupRestoreUrl": URL, "lastKmipMasterKeyRotation": AFTER, "numCores": 4}
 
 
 def found(old: list[Any], new: list[Any]) -> list[Effect]:
@@ -39,10 +41,9 @@ def test_nothing_changed_does_nothing() -> None:
         ({}, {"version": "7.0.2-ent"}, [ProcessAction.CHANGE_VERSION]),
         ({}, {"version": "mine"}, [ProcessAction.CHANGE_VERSION]),
         ({}, {"alias": "a"}, [ProcessAction.RECONFIGURE]),
-        ({}, {"backupRestoreUrl": URL}, [ProcessAction.RESTORE]),
-        ({"backupRestoreUrl": URL}, {"backupRestoreUrl": "CANCEL"}, [ProcessAction.CANCEL_RESTORE]),
-        ({}, {"backupRestoreUrl": "CANCEL"}, [ProcessAction.CANCEL_RESTORE]),
+        ({"backupRestoreUrl": URL}, {"backupRestoreUrl": "CANCEL"}, [ProcessAction.NOTHING]),
         ({"backupRestoreUrl": "CANCEL"}, {}, []),
+        ({"numCores": 4}, {"numCores": 4}, []),
         ({"lastRestart": BEFORE}, {"lastRestart": AFTER}, [ProcessAction.RESTART]),
         ({}, {"lastRestart": AFTER}, [ProcessAction.RESTART]),
         ({"lastRestart": BEFORE}, {}, []),
@@ -50,11 +51,6 @@ def test_nothing_changed_does_nothing() -> None:
         ({"disabled": True}, {"lastRestart": AFTER}, [ProcessAction.START]),
         ({"lastResync": BEFORE}, {"lastResync": AFTER}, [ProcessAction.RESYNC]),
         ({"lastResync": BEFORE}, {"lastResync": "2099-11-21T11:00:00+00:00"}, []),
-        (
-            {"lastKmipMasterKeyRotation": BEFORE},
-            {"lastKmipMasterKeyRotation": AFTER},
-            [ProcessAction.ROTATE_KEY],
-        ),
         ({"lastCompact": BEFORE}, {"lastCompact": AFTER}, [ProcessAction.COMPACT]),
         ({"lastCompact": BEFORE}, {"lastCompact": "2099-11-21T12:00:00"}, [ProcessAction.NOTHING]),
         ({"lastCompact": "2099-11-21T12:00:00"}, {"lastCompact": "2099-11-21T12:00:00"}, []),
@@ -64,7 +60,7 @@ def test_nothing_changed_does_nothing() -> None:
             {},
             {
                 "version": "8.0",
-                "numCores": 4,
+                "alias": "a",
                 "lastRestart": AFTER,
                 "lastResync": AFTER,
                 "lastCompact": AFTER,
@@ -83,6 +79,15 @@ def test_what_a_change_does_to_a_process(
     old: dict[str, Any], new: dict[str, Any], expected: list[ProcessAction]
 ) -> None:
     assert actions([process(**old)], [process(**new)]) == expected
+
+
+@each("name", NOT_PLANNED)
+def test_what_the_plan_refuses_has_no_effect(name: str) -> None:
+    new = process(**{name: REFUSED[name]})
+    (effect,) = found([process()], [new])
+    assert (effect.action, effect.warning) == (ProcessAction.NOTHING, f"{name}: is stored and has no effect")
+    (note,) = read_goal(document(processes=[new])).units[0].notes
+    assert name in note.sentence
 
 
 @each(
@@ -107,7 +112,7 @@ def test_a_process_that_is_gone_is_no_longer_managed() -> None:
     ("new", "field"),
     [
         ({"lastResync": AFTER}, "copies all data again"),
-        ({"backupRestoreUrl": URL}, "replaces the data"),
+        ({"backupRestoreUrl": URL}, "no effect"),
         ({"lastCompact": "2099-11-21T12:00:00"}, "no effect"),
     ],
 )
