@@ -28,6 +28,7 @@ from automation.plan.values import (
     GoalUnit,
     MemberConfig,
     MemberState,
+    Move,
     MoveKind,
     ObservedFleet,
     ObservedProcess,
@@ -81,13 +82,16 @@ class KnownUnit:
 
 
 def turn_holds(
-    unit: GoalUnit, known: KnownUnit, process: str, kind: MoveKind, now: datetime
+    unit: GoalUnit, known: KnownUnit, process: str, kind: MoveKind, now: datetime, *, member: str = ""
 ) -> list[PlanHold]:
-    """Why the process does not get the turn for a move now; empty if all guards hold."""
+    """Why the process does not get the turn for a move now; empty if all guards hold.
+
+    `member`: which CHANGE_MEMBER or REMOVE_MEMBER changes; empty if the agent does not say.
+    """
     if unit.refused:
         return list(unit.refused)
     state = known_state(unit, known, now)
-    holds = _holds(state, process, kind)
+    holds = _holds(state, process, kind, member)
     if any(hold.reason in _UNKNOWN for hold in holds):
         holds[:0] = _late(state, known, process)
     return holds
@@ -102,7 +106,7 @@ def _late(state: UnitState, known: KnownUnit, process: str) -> Iterator[PlanHold
             yield state.hold(PlanReason.OBSERVED_EARLIER, process, other=name, late=late)
 
 
-def _holds(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]:
+def _holds(state: UnitState, process: str, kind: MoveKind, member: str) -> list[PlanHold]:
     unit = state.unit
     is_shut_down = kind is MoveKind.STOP and all(goal.is_disabled for goal in unit.processes)
     if not unit.replica_set:
@@ -111,33 +115,39 @@ def _holds(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]:
         return list(turn(state, process))
     if state.of_set.config is None:
         return [*turn(state, process), state.hold(PlanReason.SET_UNKNOWN, process)]
-    return _of_member(state, process, kind)
+    return _of_member(state, process, kind, member)
 
 
-def _of_member(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]:
+def _of_member(state: UnitState, process: str, kind: MoveKind, member: str) -> list[PlanHold]:
     """The guards of a move of a replica set whose members are known."""
     if kind is MoveKind.STEP_DOWN:
         return step_down_holds(state, process)
     if kind in AFTER_STEP_DOWN:
         return [*_not_primary(state, process), *interruption_holds(state, state.move(kind, process))]
-    if kind is MoveKind.REMOVE_MEMBER:
-        return _of_removal(state, process)
-    return _of_all_members(state, process, kind)
+    changing = _changing(state, kind, member)
+    if not changing:
+        return _of_all_members(state, process, kind)
+    moves = (state.move(kind, process, members=(now,)) for now in changing)
+    return min((_of_change(state, move) for move in moves), key=len)
 
 
-def _of_removal(state: UnitState, process: str) -> list[PlanHold]:
-    """The guards of the removal of a member that the document does not have; its agent knows which.
+def _changing(state: UnitState, kind: MoveKind, member: str) -> list[MemberConfig]:
+    """The members of which the agent changes or removes one."""
+    if kind is MoveKind.CHANGE_MEMBER:
+        return [now for now in state.config if now.process == member]
+    if kind is not MoveKind.REMOVE_MEMBER:
+        return []
+    leaving = [now for now in state.config if not state.unit.keeps_member(now.process)]
+    return [now for now in leaving if member in {now.process, ""}]
+
+
+def _of_change(state: UnitState, move: Move) -> list[PlanHold]:
+    """The guards of the change or the removal of a member. How much the set loses by a change is not known.
 
     A member of which no report says anything may be gone for good: it may leave.
     """
-    kind = MoveKind.REMOVE_MEMBER
-    leaving = [member for member in state.config if not state.unit.keeps_member(member.process)]
-    if not leaving:
-        return _of_all_members(state, process, kind)
-    moves = [state.move(kind, process, members=(member,)) for member in leaving]
-    return min(
-        (member_holds(state, move, takes=state.is_known(move.members[0].process)) for move in moves), key=len
-    )
+    leaves = move.kind is MoveKind.REMOVE_MEMBER
+    return member_holds(state, move, takes=not leaves or state.is_known(move.members[0].process))
 
 
 def _of_all_members(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]:

@@ -156,6 +156,13 @@ class TurnRequestDocument(Document):
         "of the replica set counts as a member, also a host that was removed from the set.",
         example=["orders_1", "orders_2"],
     )
+    member = Text(
+        max_length=LONGEST_PROCESS_NAME,
+        required=False,
+        help_text="The member that CHANGE_MEMBER or REMOVE_MEMBER changes, as in `members`. If left out, the "
+        "guards look at all members.",
+        example="orders_3",
+    )
     follows = Text(
         max_length=24,
         required=False,

@@ -326,7 +326,8 @@ def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTu
         return _grant(act, request, subject)
     known = known_unit(group_id, subject.document, subject.unit, turns=subject.turns, holder="", now=act.now)
     known = replace(known, members=request.members)
-    if holds := turn_holds(subject.unit, known, request.process, request.move, act.now):
+    process, move, member = request.process, request.move, request.member or ""
+    if holds := turn_holds(subject.unit, known, process, move, act.now, member=member):
         return _wait(act, request, subject, waiting, holds)
     if waiting is not None:
         _end_wait(act, waiting)

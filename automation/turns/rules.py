@@ -199,7 +199,8 @@ class TurnRequest:
 
     `request_id`: chosen by the agent, another for each turn. `goal_version`: of the document that it carries
     out; None if it does not say. `length`: how long the move can take. `members`: the members of the replica
-    set as the set itself says: names of processes, or `host:port`; None if the agent does not say. `failure`:
+    set as the set itself says: names of processes, or `host:port`; None if the agent does not say.
+    `member`: which CHANGE_MEMBER or REMOVE_MEMBER changes; None if the agent does not say. `failure`:
     why a move failed that takes no turn; only such a move has one. `waits`: why the guards of the agent let
     the move wait, so that it does not ask for the turn yet. `follows`: the identity of the held turn
     for the step-down of the process, which this turn continues.
@@ -213,6 +214,7 @@ class TurnRequest:
     goal_version: int | None = None
     step: str | None = None
     members: frozenset[str] | None = None
+    member: str | None = None
     failure: str | None = None
     waits: str | None = None
     follows: str | None = None

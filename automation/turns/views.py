@@ -204,6 +204,7 @@ class TurnViewSet(OfAgent):
             goal_version=values.get("goal_version"),
             step=values.get("step"),
             members=frozenset(values["members"]) if "members" in values else None,
+            member=values.get("member"),
             follows=values.get("follows"),
             failure=values.get("reason"),
             waits=values.get("waits"),

@@ -308,6 +308,27 @@ def test_the_guards_of_a_restart_keep_a_member_that_is_well(
     assert (why_not(answer) if reason else answer.status_code) == (reason or 201), answer.content
 
 
+@each(
+    "row",
+    [
+        ("CHANGE_MEMBER", "p2", {"p2": AWAY}, None),
+        ("CHANGE_MEMBER", "p2", OUT_OF_SYNC, None),
+        ("CHANGE_MEMBER", "p1", OUT_OF_SYNC, "LAG"),
+        ("CHANGE_MEMBER", "p1", {"p2": AWAY}, "MEMBER_AWAY"),
+        ("CHANGE_MEMBER", "p2", {"oplog": 60.0}, "OPLOG_SHORT"),
+        ("CHANGE_MEMBER", "nobody", OUT_OF_SYNC, "LAG"),
+        ("REMOVE_MEMBER", "p2", {"p2": AWAY}, "MEMBER_AWAY"),
+    ],
+)
+def test_the_guards_of_a_change_look_at_the_other_members(
+    agent: ApiClient, ready: Project, row: tuple[str, str, dict[str, Any], str | None]
+) -> None:
+    move, member, changes, reason = row
+    measured(ready, **changes)
+    answer = ask(agent, ready, asked(0, move, members=MEMBERS[:3], member=member))
+    assert (why_not(answer) if reason else answer.status_code) == (reason or 201), answer.content
+
+
 @each("seconds", [5, 60])
 def test_the_plan_causes_an_alert_also_if_the_clock_of_its_agent_is_behind(
     agent: ApiClient, ready: Project, seconds: int

@@ -16,7 +16,7 @@ from typing import Any, Callable
 from automation.agent.automation.failures import TurnLost
 from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreachable
 from automation.plan.reasons import PlanReason
-from automation.plan.values import Move
+from automation.plan.values import Move, MoveKind
 from automation.plan.wording import cut_at_clause
 
 RENEW_AFTER, LOST_AFTER = 10.0, 25.0
@@ -24,6 +24,7 @@ RENEW_AFTER, LOST_AFTER = 10.0, 25.0
 MOVE_SECONDS = 600
 _LONGEST_REASON, _LONGEST_WAIT = 2000, 500
 _GRANTED = 201
+_OF_A_MEMBER = frozenset({MoveKind.CHANGE_MEMBER, MoveKind.REMOVE_MEMBER})
 _SETTLED = frozenset({200, 201, 404, 409})
 """The platform has the outcome, or it has no use for it any more: the turn is over, or another version is
 published."""
@@ -90,6 +91,7 @@ class TurnAsker:
             **self._request(move, version, attempt.request_id, step),
             "seconds": MOVE_SECONDS,
             **({"members": list(members)} if members else {}),
+            **({"member": move.members[0].process} if move.kind in _OF_A_MEMBER else {}),
             **({"follows": follows.id} if follows else {}),
         }
         # The turn lasts from its grant, which is before the answer.

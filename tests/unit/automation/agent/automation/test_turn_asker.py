@@ -9,7 +9,7 @@ from automation.agent.automation.failures import TurnLost
 from automation.agent.automation.turns import HeldTurn, TurnAsker, TurnRefused
 from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.plan.reasons import PlanReason
-from automation.plan.values import Move, MoveKind
+from automation.plan.values import MemberConfig, Move, MoveKind
 
 MOVE = Move(MoveKind.RESTART, "orders_1", "orders")
 GRANTED = PlatformAnswer(201, {"id": "t1", "fence": 7}, None)
@@ -80,6 +80,15 @@ def test_a_request_without_an_answer_is_repeated_with_the_same_identifier(clock:
     first, second, third = (request["requestId"] for request in platform.requests)
     assert first == second
     assert third != first
+
+
+def test_a_request_names_the_member_that_changes(clock: StandingClock) -> None:
+    platform = AnsweringPlatform(GRANTED, GRANTED, GRANTED)
+    asker = TurnAsker(cast("Client", platform), "db1.example.com", clock)
+    for kind in (MoveKind.CHANGE_MEMBER, MoveKind.REMOVE_MEMBER):
+        asker.ask(Move(kind, "orders_1", "orders", members=(MemberConfig("orders_3"),)), 2, "ask")
+    asker.ask(MOVE, 2, "ask")
+    assert [request.get("member") for request in platform.requests] == ["orders_3", "orders_3", None]
 
 
 def test_another_version_is_another_attempt(clock: StandingClock) -> None:
