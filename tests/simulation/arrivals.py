@@ -21,6 +21,8 @@ LIMIT = 10.0
 
 Kind = Literal["HOST_DOWN", "OUTSIDE_METRIC_THRESHOLD"]
 KINDS: tuple[Kind, ...] = ("HOST_DOWN", "OUTSIDE_METRIC_THRESHOLD")
+PRIMARY = "db1"
+"""The primary of the replica set of all hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,14 @@ class Model:
     def state(self) -> dict[tuple[str, Kind], bool]:
         """Whether each condition holds by the newest observation that has arrived."""
         return {key: bool(seen.holds(key[1])) for key, seen in self.known.items()}
+
+    def of_set(self) -> Iterator[str]:
+        """The conditions of the replica set that hold by the newest observations of its members."""
+        are_up = {host: seen.reachable for (host, kind), seen in self.known.items() if kind == "HOST_DOWN"}
+        if are_up and not are_up.get(PRIMARY):
+            yield "NO_PRIMARY"
+        if not all(are_up.values()):
+            yield "TOO_MANY_UNHEALTHY_MEMBERS"
 
     def _learn(self, seen: Seen, observed: datetime, now: datetime) -> bool:
         """Whether no newer observation of the host has arrived."""

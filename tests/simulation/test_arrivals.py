@@ -3,6 +3,7 @@
 The name of a failed test has its seed. `make faults` runs more seeds.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from alerting.configs.changes import alert_config_update
 from alerting.engine.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.models import Alert, AlertConfig
 from automation.agents.changes import held_signals_release
+from automation.choices import HostType
 from automation.metrics import Metric
 from automation.reports import changes as ingestion
 from automation.reports.rules import second_of
@@ -22,7 +24,16 @@ from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import by_column, make_config
 from tests.factories.automation import host_report, ingest
 from tests.hostile.budget import budget
-from tests.simulation.arrivals import BEGINNING, LIMIT, LateReport, LateReportPlan, Model, draw
+from tests.simulation.arrivals import (
+    BEGINNING,
+    KINDS,
+    LIMIT,
+    PRIMARY,
+    LateReport,
+    LateReportPlan,
+    Model,
+    draw,
+)
 
 THRESHOLD = {
     "metricName": "CONNECTIONS",
@@ -31,6 +42,12 @@ THRESHOLD = {
     "units": "RAW",
     "mode": "AVERAGE",
 }
+OF_SET: Mapping[str, Mapping[str, Any]] = {
+    "NO_PRIMARY": {},
+    "TOO_MANY_UNHEALTHY_MEMBERS": {"threshold": {"operator": "GREATER_THAN", "threshold": 0, "units": "RAW"}},
+}
+"""The event types about the replica set of the hosts, with the fields of their configurations."""
+_ROLES = (HostType.REPLICA_SECONDARY, HostType.REPLICA_PRIMARY)
 pytestmark = pytest.mark.django_db
 
 
@@ -48,7 +65,12 @@ def report(project: Project, arrival: LateReport) -> None:
     """The report arrives."""
     hosts = [
         replace(
-            host_report(seen.host, reachable=seen.reachable),
+            host_report(
+                seen.host,
+                reachable=seen.reachable,
+                type_name=_ROLES[seen.host == PRIMARY],
+                replica_set_name="rs0",
+            ),
             samples={} if seen.value is None else {Metric.CONNECTIONS: [(seen.at, seen.value)]},
         )
         for seen in arrival.seen
@@ -72,6 +94,7 @@ def violations(project: Project, plan: LateReportPlan) -> list[str]:
         "OUTSIDE_METRIC_THRESHOLD": make_config(
             project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=THRESHOLD
         ),
+        **{name: make_config(project, eventTypeName=name, **fields) for name, fields in OF_SET.items()},
     }
     work(plan, replace(plan.arrivals[0], at=BEGINNING - timedelta(minutes=1)))
     for place, arrival in enumerate(plan.arrivals):
@@ -85,7 +108,9 @@ def violations(project: Project, plan: LateReportPlan) -> list[str]:
 
 
 def _differences(plan: LateReportPlan, model: Model) -> list[str]:
-    alerts = Alert.objects.filter(status__in=["OPEN", "TRACKING", "CLOSED"])
+    if any(model.held.values()):
+        return []
+    alerts = Alert.objects.filter(event_type__in=KINDS, status__in=["OPEN", "TRACKING", "CLOSED"])
     rows = [
         (
             alert.facts["hostname"],
@@ -97,17 +122,24 @@ def _differences(plan: LateReportPlan, model: Model) -> list[str]:
         for alert in alerts
     ]
     active = {(host, kind): created for host, kind, status, created, _ in rows if status == "OPEN"}
-    if any(model.held.values()):
-        return []
     if plan.is_alone:
         closed = {(host, kind, begun, end) for host, kind, status, begun, end in rows if status == "CLOSED"}
         expected = set(model.closed)
         return [
             *([f"open {active} instead of {model.open}"] if active != model.open else []),
             *([f"closed {closed - expected} without a reason"] if closed - expected else []),
+            *_differences_of_set(model),
         ]
     holding = {key for key, holds in model.state().items() if holds}
-    return [f"open {set(active)} instead of {holding}"] if set(active) != holding else []
+    differs = set(active) != holding
+    return [*([f"open {set(active)} instead of {holding}"] if differs else []), *_differences_of_set(model)]
+
+
+def _differences_of_set(model: Model) -> list[str]:
+    """The alerts about the replica set that do not follow from the newest observations of its members."""
+    opened = Alert.objects.filter(event_type__in=OF_SET, status__in=["OPEN", "TRACKING"])
+    active, holding = sorted(opened.values_list("event_type", flat=True)), sorted(model.of_set())
+    return [f"open {active} instead of {holding}"] if active != holding else []
 
 
 def change_violations(project: Project, plan: LateReportPlan) -> list[str]:
