@@ -147,8 +147,13 @@ class AutomatedSet:
         rows = self._owner.get(f"{self._path}/automationStatus")["processes"]
         return {row["name"]: row for row in rows}
 
-    def reaches(self, goal: int, *names: str) -> None:
-        """Until these processes have reached this version of the document."""
+    def reaches(self, goal: int, *names: str, killed_at: Sequence[str] = ()) -> None:
+        """Until these processes have reached this version of the document.
+
+        `killed_at`: moves. The agent that first begins such a move is killed, and started again.
+        """
+        for move in killed_at:
+            self._kill_agent_at(move)
         try:
             eventually(
                 lambda: all(
@@ -161,8 +166,7 @@ class AutomatedSet:
             logs = "\n".join(machine.agent.log for machine in self.machines)
             raise AssertionError(f"{error}\n{self.statuses()}\n{logs}") from None
 
-    def kill_agent_at(self, move: str) -> None:
-        """Kill the agent that first begins a move, and start it again."""
+    def _kill_agent_at(self, move: str) -> None:
         machine = eventually(
             lambda: next((each for each in self.machines if f": {move} begins" in each.agent.log), None),
             message=move,

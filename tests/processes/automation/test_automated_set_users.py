@@ -59,8 +59,7 @@ def test_a_replica_set_has_its_users_and_its_key_file_after_one_publication(
     replica_set = three_machines
     first = auth(APP["password"], "readWrite")
     goal = replica_set.publish(*map(replica_set.process, NAMES), auth=first)
-    replica_set.kill_agent_at("SET_USERS")
-    replica_set.reaches(goal, *NAMES)
+    replica_set.reaches(goal, *NAMES, killed_at=["WRITE_KEY_FILE", "INITIATE", "SET_USERS"])
     assert replica_set.key_file.stat().st_mode & 0o777 == 0o600
     with replica_set.client() as stranger, replica_set.client(**APP) as app:
         assert (refusal(stranger), refusal(app)) == (UNAUTHORIZED, None)
@@ -71,7 +70,7 @@ def test_a_replica_set_has_its_users_and_its_key_file_after_one_publication(
         concern: dict[str, Any] = {"defaultRWConcern": {"defaultWriteConcern": {"w": "majority"}}}
         resync: dict[str, Any] = {"rs_0": {"lastResync": datetime.now(UTC).isoformat()}}
         larger = [replica_set.process(name, cache=0.5, **concern, **resync.get(name, {})) for name in NAMES]
-        replica_set.reaches(replica_set.publish(*larger, auth=other), *NAMES)
+        replica_set.reaches(replica_set.publish(*larger, auth=other), *NAMES, killed_at=["STEP_DOWN"])
         with replica_set.client(**APP) as app, replica_set.client(**changed) as new:
             assert refusal(app) == WRONG_PASSWORD
             assert (refusal(new), refusal(new, writes=False)) == (UNAUTHORIZED, None)

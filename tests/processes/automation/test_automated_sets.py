@@ -42,14 +42,13 @@ def test_members_on_three_machines_restart_compact_copy_their_data_and_change_wi
         assert restarts[-1] in scenario.site.ask(FOLLOWING.format(group=scenario.group))
         # All members are compacted, and then copy their data again.
         compacted = [{**sent, "lastCompact": datetime.now(UTC).isoformat()} for sent in larger]
-        replica_set.reaches(replica_set.publish(*compacted), *NAMES)
+        replica_set.reaches(replica_set.publish(*compacted), *NAMES, killed_at=["COMPACT"])
         moves = replica_set.moves(*NAMES)
-        assert sorted(name for name, move, _ in moves if move == "COMPACT") == list(NAMES)
+        assert {name for name, move, state in moves if (move, state) == ("COMPACT", "DONE")} == {*NAMES}
         resync = datetime.now(UTC).isoformat()
         larger = [{**sent, "lastResync": resync} for sent in larger]
         goal = replica_set.publish(*larger)
-        replica_set.kill_agent_at("RESYNC")
-        replica_set.reaches(goal, *NAMES)
+        replica_set.reaches(goal, *NAMES, killed_at=["RESYNC", "REMOVE_OLD_DATA"])
         moves = replica_set.moves(*NAMES)
         resyncs = [name for name, move, state in moves if (move, state) == ("RESYNC", "DONE")]
         assert (resyncs[-1], "STEP_DOWN", "DONE") in moves
@@ -57,14 +56,15 @@ def test_members_on_three_machines_restart_compact_copy_their_data_and_change_wi
         assert replica_set.set_aside() == []
         # A member less, and another one more.
         rest = [sent for sent in larger if sent["name"] != "rs_2"]
-        replica_set.reaches(replica_set.publish(*rest), "rs_0", "rs_1")
+        replica_set.reaches(replica_set.publish(*rest), "rs_0", "rs_1", killed_at=["REMOVE_MEMBER"])
         assert set(replica_set.member_states()) == {"rs_0", "rs_1"}
         # And an arbiter, with which the replica set would have another default write concern.
         rest[0]["defaultRWConcern"] = {"defaultWriteConcern": {"w": "majority"}}
         added, arbiter = (replica_set.process(name, cache=0.5) for name in ("rs_3", "rs_4"))
         kinds = [{}, {}, {}, {"arbiterOnly": True}]
         names = ("rs_0", "rs_1", "rs_3")
-        replica_set.reaches(replica_set.publish(*rest, added, arbiter, members=kinds), *names, "rs_4")
+        goal = replica_set.publish(*rest, added, arbiter, members=kinds)
+        replica_set.reaches(goal, *names, "rs_4", killed_at=["ADD_MEMBER"])
         states_of = replica_set.member_states
         assert replica_set.is_serving("rs_3")
         eventually(lambda: states_of()["rs_4"] == "ARBITER", message="the primary hears from the arbiter")

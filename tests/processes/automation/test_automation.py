@@ -116,18 +116,36 @@ def test_logs_are_rotated_compressed_and_deleted_as_the_document_says(machine: A
     eventually(lambda: "errorString" not in machine.status(), message="no log has a problem")
 
 
-def test_an_agent_that_is_killed_during_each_move_reaches_the_same_end(machine: AutomatedMachine) -> None:
-    machine.agent.start()
-    goal = machine.publish()
-    for move in ("WRITE_FILE", "START"):
-        _kill_at(machine, move)
-    machine.reaches(goal)
-    goal = machine.publish(machine.settings(storage=machine.storage(0.5)))
-    _kill_at(machine, "RESTART")
-    machine.reaches(goal)
-    # The platform gives the turn to the next agent when the turn of the killed one has ended.
-    cache = machine.ask({"serverStatus": 1})["wiredTiger"]["cache"]["maximum bytes configured"]
-    assert cache == 512 * 1024 * 1024
+def test_an_agent_that_is_killed_during_each_move_reaches_the_same_end(scenario: Scenario) -> None:
+    old, new = OLDER_VERSIONS[-1], VERSION
+    with automated_machine(scenario, old, new) as machine:
+        machine.agent.start()
+        goal = machine.publish(version=old)
+        for move in ("WRITE_FILE", "START"):
+            _kill_at(machine, move)
+        machine.reaches(goal)
+        changed = machine.settings(storage=machine.storage(0.5))
+        goal = machine.publish(changed, version=old)
+        _kill_at(machine, "RESTART")
+        machine.reaches(goal)
+        # The platform gives the turn to the next agent when the turn of the killed one has ended.
+        cache = machine.ask({"serverStatus": 1})["wiredTiger"]["cache"]["maximum bytes configured"]
+        assert cache == 512 * 1024 * 1024
+        goal = machine.publish(changed, version=new)
+        for move in ("CHANGE_VERSION", "SET_FEATURE_VERSION"):
+            _kill_at(machine, move)
+        machine.reaches(goal)
+        feature = machine.ask({"getParameter": 1, "featureCompatibilityVersion": 1})
+        assert feature["featureCompatibilityVersion"] == {"version": new.rpartition(".")[0]}
+        changed["setParameter"] = {"notablescan": True}
+        goal = machine.publish(changed, version=new)
+        _kill_at(machine, "SET_PARAMETER")
+        machine.reaches(goal)
+        assert machine.ask({"getParameter": 1, "notablescan": 1})["notablescan"] is True
+        goal = machine.publish(changed, version=new, disabled=True)
+        _kill_at(machine, "STOP")
+        machine.reaches(goal)
+        assert machine.pid() is None
 
 
 def _kill_at(machine: AutomatedMachine, move: str) -> None:
