@@ -42,6 +42,12 @@ class ObservedProcessDocument(Document):
     version = Text(max_length=100, required=False, help_text="It runs, or ran last.", example="7.0.14")
     featureCompatibilityVersion = Text(max_length=20, required=False, example="7.0")
     hasData = Flag(required=False, example=True)
+    awaySeconds = Whole(
+        max_value=_MOST,
+        required=False,
+        help_text="How long the last restart by the agent took, until the member had all data again.",
+        example=20,
+    )
     memberName = Text(
         max_length=LONGEST_PROCESS_NAME,
         required=False,

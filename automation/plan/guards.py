@@ -266,7 +266,7 @@ def _is_late(state: UnitState, name: str) -> bool:
 
 
 def oplog(state: UnitState, subject: str) -> Iterator[PlanHold]:
-    """The oplog covers an hour and the time that the member was away last time.
+    """The oplog covers an hour, and the time that the last restart of the member took, if this is known.
 
     An oplog that has not dropped entries covers everything: that of a new replica set is short.
     """
@@ -274,7 +274,7 @@ def oplog(state: UnitState, subject: str) -> Iterator[PlanHold]:
     if member is None or member.is_arbiter or sum(not other.is_arbiter for other in state.config) == 1:
         return
     window = state.of_set.oplog
-    least = max(LEAST_OPLOG, state.process(subject).away)
+    least = max(LEAST_OPLOG, state.process(subject).away or LEAST_OPLOG)
     if window is None:
         yield state.hold(PlanReason.OPLOG_UNKNOWN, subject)
     elif state.of_set.oplog_lost and window < least:

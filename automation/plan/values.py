@@ -270,6 +270,10 @@ class OwnNeed:
     waits: bool = False
 
 
+MOST_AWAY = timedelta(days=1)
+"""A longer restart was no usual restart: no oplog has to cover more."""
+
+
 @dataclass(frozen=True)
 class ObservedProcess:
     """The observed state of a process.
@@ -280,10 +284,10 @@ class ObservedProcess:
     change at run time. `restart`: the lastRestart of the document under which it was started. `resync`: the
     lastResync under which its data began; `compacted`: the lastCompact that is carried out. `data_since`:
     when its data began, by the clock of its machine. `has_old_data`: whether data that was set aside for an
-    initial sync is still there. `builds`: the versions that are unpacked on its machine. `away`: how long it
-    was away the last time. `key_file`: the key file on its machine. `need`: of a process of
-    another machine. `key_use`: of a process of another machine, whose settings are not known, and of a
-    process that is down, when it ran last.
+    initial sync is still there. `builds`: the versions that are unpacked on its machine. `away`: how long the
+    last restart took until it had all data again, at most MOST_AWAY. `key_file`: the key file on its machine.
+    `need`: of a process of another machine. `key_use`: of a process of another machine, whose settings are
+    not known, and of a process that is down, when it ran last.
     """
 
     is_running: bool | None = None
@@ -303,7 +307,7 @@ class ObservedProcess:
     has_old_data: bool = False
     builds: frozenset[str] | None = None
     lag: timedelta | None = None
-    away: timedelta = timedelta()
+    away: timedelta | None = None
     failure: FailedMove | None = None
     key_file: KeyFile | None = None
     need: OwnNeed | None = None

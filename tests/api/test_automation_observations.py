@@ -35,6 +35,7 @@ SEEN = {
     "version": "7.0.14",
     "featureCompatibilityVersion": "7.0",
     "hasData": True,
+    "awaySeconds": 20,
     "severalArbiters": True,
     "nextMove": "RESTART",
     "nextVersion": "7.0.14",

@@ -37,7 +37,7 @@ from automation.agent.engine import ServerAddress
 from automation.agent.faults import log_unexpected
 from automation.agent.settings import Settings
 from automation.plan.auth import KeyUse, key_use
-from automation.plan.guards import observed_key_use
+from automation.plan.guards import WITH_ALL_DATA, observed_key_use
 from automation.plan.reasons import PlanReason, ReasonKind
 from automation.plan.values import ObservedProcess, PlanStep
 from automation.plan.wording import together
@@ -221,6 +221,8 @@ class AutomationCarrier:
             self._watch(process.managed, seen)
             if seen.state in HOLDS_DATA:
                 self._write(name, places.note_data)
+            if seen.state in WITH_ALL_DATA:
+                self._write(name, partial(places.note_return, self._clock()))
             if seen.is_running and seen.version:
                 self._write(name, partial(places.note_running, seen.version, observed_key_use(seen)))
             if move is None:

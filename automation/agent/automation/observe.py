@@ -73,6 +73,7 @@ def observe(
         resync=record.resync,
         compacted=record.compacted,
         data_since=data_since(managed.data),
+        away=record.away,
         has_old_data=bool(old_directories(managed.data)),
         builds=builds.present({*versions, managed.goal.version, record.version or ""}),
         failure=failure,

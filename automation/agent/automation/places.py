@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +21,7 @@ from automation.agent.automation.failures import MoveFailed
 from automation.agent.files import move, write_whole
 from automation.moments import moment
 from automation.plan.auth import KeyUse
+from automation.plan.values import MOST_AWAY
 
 DIRECTORY = "opsapi-agent"
 """The directory of all processes, below the download directory."""
@@ -42,7 +43,9 @@ class StartRecord:
     always as a member, and it has had no data since. `resync`: the lastResync of the document under which the
     agent started it with an empty directory. `compacted`: the lastCompact that the agent has carried out.
     `key_use`: how it took part with a key file when it ran last; None if this is not known. `starts`: its
-    last starts since the agent stopped it.
+    last starts since the agent stopped it. `stopped`: when the agent stopped it for a restart, until it has
+    all data again. `away`: how long the last restart took until then, at most MOST_AWAY; None if the agent
+    has not restarted it.
     """
 
     version: str | None = None
@@ -53,6 +56,8 @@ class StartRecord:
     compacted: datetime | None = None
     key_use: KeyUse | None = None
     starts: tuple[datetime, ...] = ()
+    stopped: datetime | None = None
+    away: timedelta | None = None
 
 
 class ProcessPlaces:
@@ -129,6 +134,8 @@ class ProcessPlaces:
             _stored_moment(stored, "compacted"),
             _KEY_USES.get(str(stored.get("keyUse"))),
             tuple(_stored_moments(stored, "starts")),
+            _stored_moment(stored, "stopped"),
+            timedelta(seconds=away) if isinstance(away := stored.get("away"), int) else None,
         )
 
     def write_record(self, record: StartRecord) -> None:
@@ -145,6 +152,8 @@ class ProcessPlaces:
             "compacted": record.compacted.isoformat() if record.compacted else None,
             "keyUse": record.key_use.value if record.key_use else None,
             "starts": [time.isoformat() for time in record.starts],
+            "stopped": record.stopped.isoformat() if record.stopped else None,
+            "away": int(record.away.total_seconds()) if record.away is not None else None,
         }
         write_whole(self._record, json.dumps(stored).encode())
 
@@ -174,6 +183,24 @@ class ProcessPlaces:
     def forget_starts(self) -> None:
         """Count the starts of the server from zero. Raises: MoveFailed. OSError."""
         self.note_starts(())
+
+    def note_stop(self, time: datetime | None) -> None:
+        """Write when the server is stopped for a restart; None if it stays down, or loses its data.
+
+        Raises: MoveFailed. OSError.
+        """
+        record = self.read_record()
+        self.write_record(replace(record, starts=(), stopped=time and (record.stopped or time)))
+
+    def note_return(self, now: datetime) -> None:
+        """Write how long the last restart took, now that the server has all data again.
+
+        Raises: MoveFailed. OSError.
+        """
+        record = self.read_record()
+        if record.stopped is not None:
+            away = min(max(now - record.stopped, timedelta()), MOST_AWAY)
+            self.write_record(replace(record, stopped=None, away=away))
 
     def note_data(self) -> None:
         """Write that the process has data, if it began without. Raises: MoveFailed. OSError."""

@@ -75,7 +75,7 @@ class ProcessMoves:
     def restart(self, version: str) -> None:
         """Stop the server, and start it with this version."""
         program = self._work.run(partial(self.check_next, version))
-        self.stop()
+        self.stop(returns=True)
         self.launch_next(program, version)
 
     def check_next(self, version: str) -> Path:
@@ -96,8 +96,8 @@ class ProcessMoves:
             raise MoveFailed(f"the server refuses its configuration: {self._moved.without_secrets(fault)}")
         return program
 
-    def stop(self) -> None:
-        """Ask the server to end cleanly, and wait for its end."""
+    def stop(self, *, returns: bool = False) -> None:
+        """Ask the server to end cleanly, and wait for its end. `returns`: with its data, after a restart."""
         self._work.begin("stop")
         seen = self._moved.see()
         if seen.process.is_running is False:
@@ -109,7 +109,7 @@ class ProcessMoves:
                 "does not name it"
             )
         with suppress(OSError, MoveFailed):  # Then earlier starts still count: at worst the plan stops early.
-            self._work.run(self._places.forget_starts)
+            self._work.run(partial(self._places.note_stop, self._now if returns else None))
         self._work.run(partial(processes.end, pid))
         self._work.wait(
             lambda: not processes.is_server(pid), f"the server did not end within {MOVE_SECONDS} s"

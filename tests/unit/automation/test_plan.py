@@ -234,6 +234,8 @@ class TestGuards:
             {"of_set": {"oplog": timedelta(hours=1)}},
             {"of_set": {"oplog": timedelta(minutes=1), "oplog_lost": False}},
             {"of_set": {"turn": "p1"}},
+            {"p1": {"away": timedelta(hours=5)}},
+            {"p1": {"away": None}},
         ],
     )
     def test_a_guard_that_just_holds_lets_the_move_pass(self, changes: dict[str, Any]) -> None:

@@ -31,6 +31,7 @@ PRIMARY = SeenProcess(
         version="7.0.14",
         feature_version="7.0",
         has_data=True,
+        away=timedelta(minutes=2),
         settings={"security.key": "a secret"},
         file={"security.key": "a secret"},
         started=datetime(2099, 11, 21, tzinfo=UTC),
@@ -81,10 +82,17 @@ def test_a_process_is_reported_without_its_settings() -> None:
         version="7.0.14",
         feature_version="7.0",
         has_data=True,
+        away=timedelta(minutes=2),
         need=need,
         key_use=KeyUse.NONE,
     )
     assert reported == SeenProcess(known, of_set=PRIMARY.of_set, own_name="db1:1")
+
+
+def test_a_time_that_is_not_known_is_left_out() -> None:
+    unknown = replace(PRIMARY, process=replace(PRIMARY.process, away=None))
+    assert "awaySeconds" not in document("rs_0", unknown, None)
+    assert read(document("rs_0", unknown, None)).process.away is None
 
 
 @each(("value", "takes"), [(True, True), (False, False)])

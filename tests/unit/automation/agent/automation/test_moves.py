@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -624,6 +624,19 @@ def test_an_agent_that_is_killed_in_a_restart_leaves_the_file_of_the_version_tha
 
 def _hashable(state: tuple[bool, object]) -> tuple[bool, str]:
     return state[0], repr(state[1])
+
+
+@each("kind", [MoveKind.RESTART, MoveKind.STOP], ids=lambda kind: kind.value)
+def test_the_time_of_a_restart_begins_with_its_stop(
+    tmp_path_factory: pytest.TempPathFactory, kind: MoveKind
+) -> None:
+    directory = tmp_path_factory.mktemp("stop")
+    with running("mongod") as process:
+        moves = mover(directory, SeenProcess(RUNS, process.pid), _StepLost("start"), None, SERVER)
+        with suppress(TurnLost):
+            moves.carry_out(Move(kind, "db_1"))
+    stopped = ProcessPlaces(directory, "db_1").read_record().stopped
+    assert stopped == (NOON if kind is MoveKind.RESTART else None)
 
 
 def test_old_data_is_removed(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The files of a process on its machine."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -77,6 +77,29 @@ def test_it_reads_how_a_process_was_started(tmp_path: Path) -> None:
     assert places.read_record() == replace(expected, was_empty=False)
     places.note_compacted(NOON)
     assert places.read_record() == replace(expected, was_empty=False, compacted=NOON)
+
+
+@each(("hours", "away"), [(-1, timedelta()), (0.5, timedelta(minutes=30)), (30, timedelta(days=1))], ids=str)
+def test_a_restart_lasts_from_its_first_stop_until_the_server_has_all_data(
+    hours: float, away: timedelta, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    places = ProcessPlaces(tmp_path_factory.mktemp("restart"), "orders_1")
+    places.note_return(NOON)
+    assert places.read_record().away is None
+    places.note_stop(NOON)
+    places.note_stop(NOON + timedelta(minutes=9))
+    assert places.read_record().away is None
+    places.note_return(NOON + timedelta(hours=hours))
+    places.note_return(NOON + timedelta(hours=99))
+    assert places.read_record() == StartRecord(away=away)
+
+
+def test_a_stop_that_is_no_restart_is_not_measured(tmp_path: Path) -> None:
+    places = ProcessPlaces(tmp_path, "orders_1")
+    places.note_stop(NOON)
+    places.note_stop(None)
+    places.note_return(NOON + timedelta(hours=1))
+    assert places.read_record() == StartRecord()
 
 
 def test_two_agents_do_not_carry_out_plans_in_the_same_directory(tmp_path: Path) -> None:

@@ -175,6 +175,22 @@ def test_a_server_that_was_found_running_can_start_again_as_it_ran(
     assert ProcessPlaces(tmp_path / "base", "db_1").read_record().version == "7.0.2"
 
 
+def test_a_restart_is_measured_until_the_member_has_all_data(
+    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _, carrier, _ = restarting()
+    places = ProcessPlaces(tmp_path / "base", "db_1")
+    places.note_stop(datetime.now(UTC) - timedelta(hours=2))
+    monkeypatch.setattr(carrier._planner, "plan", lambda *_, **__: planned(WAITS))
+    for state, hours in ((MemberState.RECOVERING, None), (MemberState.SECONDARY, 2)):
+        process = ObservedProcess(is_running=True, state=state)
+        unit = SeenUnit({"db_1": SeenProcess(process)})
+        monkeypatch.setattr(carrier._planner, "see_unit", lambda *_, unit=unit: unit)
+        carrier.round()
+        away = places.read_record().away
+        assert (None if away is None else away // timedelta(hours=1)) == hours
+
+
 DOWN, FILE, RESTART = (
     Move(kind, "db_1", "rs") for kind in (MoveKind.STEP_DOWN, MoveKind.WRITE_FILE, MoveKind.RESTART)
 )
