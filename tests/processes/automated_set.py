@@ -299,7 +299,8 @@ def _accepts(address: tuple[str, int]) -> bool:
 class MajorityLoad:
     """Writes to a majority, each followed by a read of it from a majority.
 
-    How many, which failed, and the longest write or read in seconds.
+    How many, which failed, and the longest write or read in seconds: of all, since the last change, and of
+    each change.
 
     `accepts_duplicates`: while authentication is switched on, a new primary does not recognize a retried
     write, and refuses it as a duplicate. It counts as written, and is read.
@@ -310,12 +311,21 @@ class MajorityLoad:
     count: int = 0
     failures: list[str] = field(default_factory=list)
     longest: float = 0.0
+    since_change: float = 0.0
+    pauses: dict[str, float] = field(default_factory=dict)
     is_over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def summary(self) -> str:
         """The number of writes, and the longest operation."""
-        return f"{self.count} writes to and reads from a majority, the longest took {self.longest:.2f} s"
+        pauses = "".join(f"; {change} {seconds:.2f} s" for change, seconds in self.pauses.items())
+        return (
+            f"{self.count} writes to and reads from a majority, the longest took {self.longest:.2f} s{pauses}"
+        )
+
+    def end_of(self, change: str) -> None:
+        """Note the longest operation since the end of the last change."""
+        self.pauses[change], self.since_change = self.since_change, 0.0
 
     def run(self, client: Client) -> None:
         """Write and read until it is over, with the retries of the driver."""
@@ -342,7 +352,8 @@ class MajorityLoad:
             self.failures.append(str(error))
             return None
         finally:
-            self.longest = max(self.longest, time.monotonic() - began)
+            seconds = time.monotonic() - began
+            self.longest, self.since_change = max(self.longest, seconds), max(self.since_change, seconds)
 
 
 @contextmanager

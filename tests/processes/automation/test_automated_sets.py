@@ -40,11 +40,13 @@ def test_members_on_three_machines_restart_compact_copy_their_data_and_change_wi
         assert (restarts[-1], "STEP_DOWN", "DONE") in moves
         scenario = replica_set.machines[0].scenario
         assert restarts[-1] in scenario.site.ask(FOLLOWING.format(group=scenario.group))
+        writes.end_of("restart")
         # All members are compacted, and then copy their data again.
         compacted = [{**sent, "lastCompact": datetime.now(UTC).isoformat()} for sent in larger]
         replica_set.reaches(replica_set.publish(*compacted), *NAMES, killed_at=["COMPACT"])
         moves = replica_set.moves(*NAMES)
         assert {name for name, move, state in moves if (move, state) == ("COMPACT", "DONE")} == {*NAMES}
+        writes.end_of("compaction")
         resync = datetime.now(UTC).isoformat()
         larger = [{**sent, "lastResync": resync} for sent in larger]
         goal = replica_set.publish(*larger)
@@ -54,15 +56,16 @@ def test_members_on_three_machines_restart_compact_copy_their_data_and_change_wi
         assert (resyncs[-1], "STEP_DOWN", "DONE") in moves
         assert all(replica_set.data_since(name) > datetime.fromisoformat(resync) for name in NAMES)
         assert replica_set.set_aside() == []
+        writes.end_of("initial sync")
         # A member less, and another one more.
         rest = [sent for sent in larger if sent["name"] != "rs_2"]
         replica_set.reaches(replica_set.publish(*rest), "rs_0", "rs_1", killed_at=["REMOVE_MEMBER"])
         assert set(replica_set.member_states()) == {"rs_0", "rs_1"}
+        writes.end_of("member removed")
         # And an arbiter, with which the replica set would have another default write concern.
         rest[0]["defaultRWConcern"] = {"defaultWriteConcern": {"w": "majority"}}
         added, arbiter = (replica_set.process(name, cache=0.5) for name in ("rs_3", "rs_4"))
-        kinds = [{}, {}, {}, {"arbiterOnly": True}]
-        names = ("rs_0", "rs_1", "rs_3")
+        kinds, names = [{}, {}, {}, {"arbiterOnly": True}], ("rs_0", "rs_1", "rs_3")
         goal = replica_set.publish(*rest, added, arbiter, members=kinds)
         replica_set.reaches(goal, *names, "rs_4", killed_at=["ADD_MEMBER"])
         states_of = replica_set.member_states
@@ -71,6 +74,7 @@ def test_members_on_three_machines_restart_compact_copy_their_data_and_change_wi
         assert ("SET_DEFAULT_CONCERN", "DONE") in {
             (move, state) for _, move, state in replica_set.moves(*names)
         }
+        writes.end_of("member and arbiter added")
         replica_set.reaches(replica_set.publish(*rest, added), *names)
         assert set(states_of()) == {*names}
     record_property(SUMMARY, writes.summary)
