@@ -81,6 +81,9 @@ class NotificationReason(_Reason):
     MUTED = _Words("silenced by maintenance window {window}", ReasonQuestion.MESSAGE)
     ACKNOWLEDGED = _Words("the alert is acknowledged", ReasonQuestion.MESSAGE)
     PLANNED = _Words("the plan of the automation configuration changes the host", ReasonQuestion.MESSAGE)
+    UNCONFIRMED = _Words(
+        "the platform was away, and no report has confirmed the alert since", ReasonQuestion.MESSAGE
+    )
     FAILED = _Words("an attempt failed, and no other follows", ReasonQuestion.MESSAGE)
 
     ALERT_OVER = _Words(
@@ -177,12 +180,18 @@ class NotificationReason(_Reason):
 
 NO_RECIPIENTS = "no recipients: "
 """The beginning of each reason for which a message has no recipient."""
-HOLDING_BACK = (NotificationReason.ACKNOWLEDGED.value, NotificationReason.PLANNED.value)
+HOLDING_REASONS = (
+    NotificationReason.ACKNOWLEDGED,
+    NotificationReason.PLANNED,
+    NotificationReason.UNCONFIRMED,
+)
 """Besides MUTED, the reasons for which a notification waits, and has not failed.
 
 A new reason also needs a case in `engine.rules._held_back`, a decision in `engine.schedule` when it ends, and
 a look at each use of PLANNED in `engine` and `insight`.
 """
+HOLDING_BACK = tuple(reason.value for reason in HOLDING_REASONS)
+"""Their sentences, which the log stores."""
 _MUTED_BY = NotificationReason.MUTED.value.partition("{")[0]
 
 

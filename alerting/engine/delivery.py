@@ -9,8 +9,8 @@ mute it is found before, without locks and in slices of time (`muting`):
     send      begin an attempt now
     address   write the destination, and release the notification for the next claim. A notification for
               people is replaced by a notification for each of their addresses.
-    postpone  release it until a later time, because a window mutes it, its alert is acknowledged, or a plan
-              changes its host
+    postpone  release it until a later time, because a window mutes it, its alert is acknowledged, a plan
+              changes its host, or no report has confirmed its alert since the platform was away
     drop      DROPPED, with the reason: it is no longer wanted and was certainly not received, or it is a
               one-shot notification and a window mutes it
     give up   FAILED: it is no longer wanted and was perhaps received, or too many attempts have no outcome
@@ -261,6 +261,8 @@ class _Facts:
     """By notification id; only muted notifications are in it."""
     planned: Mapping[str, datetime]
     """Until when a notification is about the effects of a plan, by its id."""
+    unconfirmed: Mapping[str, datetime]
+    """Until when a notification waits for a report, by its id."""
     sent: SentMessages
     lapses: Mapping[str, int]
     """The number of attempts without an outcome, by notification id."""
@@ -400,6 +402,7 @@ def _read_facts(claimed: Sequence[Notification], members: Sequence[Member], turn
         settings=settings,
         mutes=turn.muting.mutes,
         planned=turn.muting.planned,
+        unconfirmed=turn.muting.unconfirmed,
         sent=sent,
         lapses=ledger.lapses_of(claimed),
         channel_fields=ledger.destination_configs({row.destination for row in claimed if row.destination}),
@@ -484,6 +487,7 @@ def _due(notification: Notification, address: NotificationAddress, facts: _Facts
         lapsed_too_often=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         mute=facts.mutes.get(notification.id),
         planned_until=facts.planned.get(notification.id),
+        unconfirmed_until=facts.unconfirmed.get(notification.id),
         worth_sending=is_worth_sending(
             notification,
             incident,

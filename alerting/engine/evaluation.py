@@ -39,11 +39,12 @@ from alerting.configs.coverage import configs_evaluate_after, configs_evaluate_l
 from alerting.configs.locks import try_lock
 from alerting.configs.store import concerned_indexes, configs_with_ids, indexes_of
 from alerting.engine.config_index import NO_CONFIGS, ConfigIndex
+from alerting.engine.confirmation import IS_CONFIRMED, IS_OF_AGENT, LATE_BY_AGENT, oldest_signal
 from alerting.engine.fan_out import comes_from_organization, fan_out
 from alerting.engine.observations import Observation
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.purge import emptied_clusters_alerts_cancel
-from alerting.engine.queues import AGENTS_WITH_LATE, PROJECTS_WITH_OVER, PROJECTS_WITH_TRACKED
+from alerting.engine.queues import PROJECTS_WITH_OVER, PROJECTS_WITH_TRACKED
 from alerting.engine.rules import Clock, Place, Progress, TimeSlice
 from alerting.engine.schedule import OneShot, schedule_one_shots
 from alerting.engine.share_counts import usage_add
@@ -763,45 +764,8 @@ def _over_after(decision: Decision, alert: _ActiveAlert, late_at: datetime | Non
 
 # --- open -----------------------------------------------------------------------------------------
 
-# Late signals of an agent concern only the hosts of this agent and the replica sets of these hosts.
-# Each alert looks up its own hosts: a join with the hosts of an agent would read all of them for each alert.
-_OF_AGENT = """late.agent_id = ANY(ARRAY(
-                          SELECT host.reported_by_id FROM automation_host AS host
-                           WHERE host.id = alert.facts ->> 'hostId'
-                           UNION ALL
-                          SELECT host.reported_by_id FROM automation_replicaset AS known
-                            JOIN automation_host AS host ON host.replica_set_id = known.id
-                           WHERE known.group_id = alert.group_id
-                             AND known.name = alert.facts ->> 'replicaSetName'))"""
 _IS_DUE = f"""alert.opens < coalesce(project.oldest, 'infinity')
-                   AND NOT EXISTS (SELECT FROM late WHERE late.oldest <= alert.opens AND {_OF_AGENT})"""
-# After the platform was away, an alert from before waits for a report of its host, else of all members of its
-# replica set, else of all hosts of its cluster, or of its agent. A report counts once it is evaluated.
-# Nobody reports for the demonstration.
-_IS_CONFIRMED = f"""(alert.updated >= %(since)s OR NOT (
-                   EXISTS (SELECT FROM late WHERE {_OF_AGENT})
-                   OR EXISTS (
-                       SELECT FROM automation_host AS host
-                         LEFT JOIN automation_agent AS reporter ON reporter.id = host.reported_by_id
-                        WHERE host.deleted IS NULL AND reporter.demonstration IS NOT TRUE
-                          AND (host.observed < %(since)s OR host.observed >= project.oldest)
-                          AND host.id = ANY(ARRAY(
-                              SELECT alert.facts ->> 'hostId'
-                               UNION ALL
-                              SELECT member.id FROM automation_replicaset AS known
-                                JOIN automation_host AS member ON member.replica_set_id = known.id
-                               WHERE NOT alert.facts ? 'hostId' AND known.group_id = alert.group_id
-                                 AND known.name = alert.facts ->> 'replicaSetName'
-                               UNION ALL
-                              SELECT member.id FROM automation_host AS member
-                               WHERE NOT alert.facts ?| ARRAY['hostId', 'replicaSetName']
-                                 AND member.cluster_id = alert.facts ->> 'clusterId')))
-                   OR EXISTS (
-                       SELECT FROM automation_agent AS agent
-                        WHERE agent.group_id = alert.group_id AND NOT agent.demonstration
-                          AND agent.observed < %(since)s
-                          AND agent.agent_type = alert.facts ->> 'sourceTypeName'
-                          AND lower(agent.hostname) = lower(alert.facts ->> 'hostname'))))"""  # noqa: S608
+                   AND NOT EXISTS (SELECT FROM late WHERE late.oldest <= alert.opens AND {IS_OF_AGENT})"""
 
 
 def _opening(condition: str) -> str:
@@ -814,23 +778,12 @@ def _opening(condition: str) -> str:
     is needed because opening an alert may change an incident of the project.
     """
     return f"""
-{PROJECTS_WITH_TRACKED}, late AS MATERIALIZED (
-    {AGENTS_WITH_LATE}
-    SELECT agent_id,
-           (SELECT coalesce(waiting.observed, waiting.created) FROM events_signal AS waiting
-             WHERE waiting.agent_id = reporting.agent_id AND waiting.failed IS NULL
-             ORDER BY waiting.agent_id, coalesce(waiting.observed, waiting.created) LIMIT 1) AS oldest
-      FROM reporting WHERE agent_id IS NOT NULL
-)
+{PROJECTS_WITH_TRACKED}, {LATE_BY_AGENT}
 SELECT opening.id FROM (
   SELECT due.id, due.group_id FROM (
     SELECT first.id, first.group_id, first.opens,
            row_number() OVER (PARTITION BY first.group_id ORDER BY first.opens, first.id) AS position
-      FROM (SELECT group_id,
-                   (SELECT coalesce(waiting.observed, waiting.created) FROM events_signal AS waiting
-                     WHERE waiting.group_id = tracking.group_id AND waiting.failed IS NULL
-                       AND waiting.agent_id IS NULL
-                     ORDER BY waiting.group_id, coalesce(waiting.observed, waiting.created) LIMIT 1) AS oldest
+      FROM (SELECT group_id, {oldest_signal("tracking.group_id")} AS oldest
               FROM tracking WHERE group_id IS NOT NULL) AS project
      CROSS JOIN LATERAL (
            SELECT alert.id, alert.group_id, alert.opens FROM alerting_alert AS alert
@@ -844,7 +797,7 @@ SELECT opening.id FROM (
 
 
 _OPENING = _opening(_IS_DUE)
-_CONFIRMED_OPENING = _opening(f"{_IS_DUE} AND {_IS_CONFIRMED}")
+_CONFIRMED_OPENING = _opening(f"{_IS_DUE} AND {IS_CONFIRMED}")
 
 
 @transaction.atomic

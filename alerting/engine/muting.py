@@ -9,6 +9,7 @@ Nothing is locked meanwhile. `delivery` locks the windows before it writes decis
 notifications of projects whose windows have changed since.
 
 Notifications about the planned effects of a move are held back for the time of the move (`planned_messages`).
+After the platform was away, delayed notifications wait for a report (`unconfirmed_messages`).
 """
 
 import logging
@@ -17,9 +18,10 @@ from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from accesslist.models import Project
+from alerting.engine.confirmation import unconfirmed_alerts
 from alerting.engine.models import Notification
 from alerting.engine.rules import Clock, Costs, Mute, TimeSlice
 from alerting.engine.share_counts import usage_add
@@ -28,9 +30,11 @@ from alerting.incidents.models import Alert
 from alerting.incidents.store import targets_of_messages
 from alerting.windows.mute_search import MuteSearch
 from alerting.windows.store import Versions, mute_searches
+from automation.agents.store import awaited_since
 from automation.turns.store import PlannedTime, planned_times
 from events.models import Event
 from events.types import EventType
+from integrations.choices import MessageKind
 from opsapi.fields import Among
 from opsapi.sql import fetch_rows
 
@@ -52,7 +56,8 @@ class Muting:
 
     `mutes`: the muted notifications. `undecided`: notifications without a decision yet. `faults`:
     notifications whose windows cannot be evaluated. `planned`: until when notifications are about the
-    effects of a plan (`planned_messages`). `versions`: the windows of each project that the decisions depend
+    effects of a plan (`planned_messages`). `unconfirmed`: until when notifications wait for a report, because
+    the platform was away. `versions`: the windows of each project that the decisions depend
     on; a project without windows that have begun is left out. `held_up`: notifications whose alerts or
     windows another transaction has locked or changed in the meantime.
     """
@@ -61,6 +66,7 @@ class Muting:
     undecided: set[str] = field(default_factory=set)
     faults: dict[str, Exception] = field(default_factory=dict)
     planned: Mapping[str, datetime] = field(default_factory=dict)
+    unconfirmed: Mapping[str, datetime] = field(default_factory=dict)
     versions: Mapping[str, Versions] = field(default_factory=dict)
     held_up: set[str] = field(default_factory=set)
 
@@ -102,6 +108,7 @@ class MuteDesk:
         time_slice = TimeSlice(self._clock, MUTE_SECONDS)
         muting = Muting(
             planned=planned_messages(claimed, now),
+            unconfirmed=unconfirmed_messages(claimed, now),
             versions=begun_versions({row.group_id for row in claimed if row.group_id}, now),
         )
         by_project: dict[str, list[Notification]] = {}
@@ -303,3 +310,30 @@ def _planned_ends(targets: set[str], times: dict[tuple[str, str], list[PlannedTi
         if until:
             ends[target] = max(until)
     return ends
+
+
+# --- after the platform was away -------------------------------------------------------------------
+
+LOOKS_AGAIN = timedelta(seconds=5)
+"""How long a message waits before the platform looks for a report again."""
+
+
+def unconfirmed_messages(notifications: Sequence[Notification], now: datetime) -> dict[str, datetime]:
+    """Return until when each notification waits for a report, by its id; the others are left out.
+
+    They are delayed openings and reminders from before the platform was away. A message about several alerts
+    waits only if all of them are unconfirmed.
+    """
+    delayed = [row for row in notifications if _is_delayed(row)]
+    since = awaited_since(now) if delayed else None
+    if since is None:
+        return {}
+    targets = targets_of_messages([row for row in delayed if row.created < since])
+    ids = {target for of_message in targets.values() for target in of_message}
+    unconfirmed = unconfirmed_alerts(ids, since=since)
+    return {row_id: now + LOOKS_AGAIN for row_id, of in targets.items() if unconfirmed.issuperset(of)}
+
+
+def _is_delayed(row: Notification) -> bool:
+    is_first = row.kind == MessageKind.OPEN.value and row.created < row.due
+    return row.alert_id is not None and not row.attempts and (is_first or row.is_reminder)

@@ -185,7 +185,8 @@ class DueNotification:
     destination is decided, and its configuration still names it. `perhaps_notified`: the receiver of an end
     was, or perhaps was, notified of the alert. `keeps_state`: the service tracks the alert itself. `mute`:
     the maintenance window that mutes it now. `planned_until`: until when it is about planned effects of a
-    plan. `worth_sending`: False for an unimportant change of an incident. `merged_into`: the notification
+    plan. `unconfirmed_until`: until when it waits for a report, because the platform was away.
+    `worth_sending`: False for an unimportant change of an incident. `merged_into`: the notification
     that has sent the same message to the same address.
     """
 
@@ -203,6 +204,7 @@ class DueNotification:
     acknowledged_until: datetime | None = None
     mute: Mute | None = None
     planned_until: datetime | None = None
+    unconfirmed_until: datetime | None = None
     worth_sending: bool = True
     merged_into: str | None = None
 
@@ -318,6 +320,10 @@ def _held_back(due: DueNotification, now: datetime) -> DeliveryVerdict | None:
     if due.kind is MessageKind.UPDATE and _is_acknowledged(due, now):
         return DeliveryVerdict(
             DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED, until=due.acknowledged_until
+        )
+    if due.unconfirmed_until is not None:
+        return DeliveryVerdict(
+            DeliveryStep.POSTPONE, NotificationReason.UNCONFIRMED, until=due.unconfirmed_until
         )
     return None
 

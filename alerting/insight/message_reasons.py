@@ -11,7 +11,7 @@ from alerting.engine.choices import NotificationStatus
 from alerting.engine.rules import DeliveryStep, DeliveryVerdict, muted_by
 from alerting.incidents.choices import AlertStatus
 from alerting.insight.timeline_entries import TimelineNotification
-from alerting.reasons import AlertReason, NotificationReason
+from alerting.reasons import HOLDING_REASONS, AlertReason, NotificationReason
 from integrations.choices import MessageKind
 from opsapi.clock import time_words
 
@@ -85,10 +85,9 @@ def _pending(
 def _waiting(
     notification: TimelineNotification, verdict: DeliveryVerdict, now: datetime
 ) -> NotificationReason:
-    if NotificationReason.ACKNOWLEDGED in (verdict.reason, notification.reason):
-        return NotificationReason.ACKNOWLEDGED
-    if NotificationReason.PLANNED in (verdict.reason, notification.reason):
-        return NotificationReason.PLANNED
+    for held_back in HOLDING_REASONS:
+        if held_back in (verdict.reason, notification.reason):
+            return held_back
     if notification.attempts and notification.reason:
         return NotificationReason.RETRYING
     if notification.due <= now:

@@ -8,11 +8,13 @@ import pytest
 from accesslist.models import Project
 from alerting.engine.evaluation import close_over, open_tracked
 from alerting.models import Alert, AlertConfig, Notification
+from alerting.reasons import NotificationReason
 from automation.agents.changes import heartbeats_sweep, held_signals_release
 from automation.agents.rules import HEARTBEAT_TIMEOUT
 from automation.choices import HostType
 from automation.models import Agent, FleetWatch, Host
 from events.models import Signal
+from integrations.choices import MessageKind
 from tests.each import each
 from tests.factories.alerting import WEBHOOK, make_alert, make_config
 from tests.factories.automation import host_report, ingest
@@ -160,6 +162,56 @@ def test_an_agent_has_time_to_report_before_its_alert_opens(project: Project, ou
     assert statuses(config) == ["CLOSED"]
     assert not Agent.objects.filter(down=True).exists()
     assert outside.sent == []
+
+
+ESCALATION = {**WEBHOOK, "webhookUrl": "http://127.0.0.1:9/escalation", "delayMin": 5}
+
+
+@pytest.fixture
+def opened(request: pytest.FixtureRequest, project: Project, outside: Outside) -> AlertConfig:
+    """An alert of which a receiver was notified, and another message about it is due during the stop."""
+    config = make_config(project, notifications=request.param)
+    run_until_the_stop(project, host_report(reachable=False))
+    assert outside.kinds == [MessageKind.OPEN]
+    return config
+
+
+DUE_LATER = pytest.mark.parametrize(
+    "opened",
+    [[WEBHOOK, ESCALATION], [{**WEBHOOK, "intervalMin": 5}]],
+    ids=["escalation", "reminder"],
+    indirect=True,
+)
+
+
+@DUE_LATER
+def test_no_delayed_message_follows_what_ended_while_the_platform_was_away(
+    project: Project, opened: AlertConfig, outside: Outside
+) -> None:
+    work(BACK)
+    work(BACK + 6 * SECOND)
+    assert outside.kinds == [MessageKind.OPEN]
+    assert Notification.objects.filter(reason=NotificationReason.UNCONFIRMED.value).count() == 1
+    ingest(project, host_report(), now=BACK + 10 * SECOND)
+    work(BACK + 10 * SECOND)
+    work(BACK + 20 * SECOND)
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.CLOSE]
+
+
+@DUE_LATER
+@each("reports", [True, False])
+def test_a_delayed_message_follows_a_report_or_the_heartbeat_timeout(
+    project: Project, opened: AlertConfig, outside: Outside, reports: bool
+) -> None:
+    outside.sent.clear()
+    for second in range(0, 240, 15):
+        work(BACK + second * SECOND)
+        assert outside.sent == []
+        if reports and second == 30:
+            ingest(project, host_report(reachable=False), now=BACK + 31 * SECOND)
+            break
+    work(BACK + (40 * SECOND if reports else HEARTBEAT_TIMEOUT))
+    assert len(outside.sent) == 1
 
 
 def test_nothing_of_the_demonstration_waits_for_reports(project: Project, down: AlertConfig) -> None:

@@ -195,7 +195,7 @@ def test_labels_are_read_only_if_a_window_compares_them(project: Project, field:
     ]
     value = "db1" if field == "HOSTNAME" else "env=staging"
     make_window(project, matchers=[{"fieldName": field, "operator": "EQUALS", "value": value}])
-    held = [make_notification(project, alert=alert, due=NOW) for alert in alerts]
+    held = [make_notification(project, alert=alert, created=NOW, due=NOW) for alert in alerts]
     for ask, count in ((lambda: muting_windows(alerts, now=NOW), 1), (lambda: mutes_of(held, now=NOW), 6)):
         with CaptureQueriesContext(connection) as queries:
             found = ask()
