@@ -6,11 +6,13 @@ import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
 from tests.eventually import eventually, is_running
 from tests.factories.documents import rotation
+from tests.processes.agent import RunningAgent, running
 from tests.processes.automated import HOST, NAME, AutomatedMachine, automated_machine
 from tests.processes.mongod import OLDER_VERSIONS, VERSION, standalone
 from tests.processes.scenario import Scenario
@@ -154,6 +156,22 @@ def _kill_at(machine: AutomatedMachine, move: str) -> None:
     eventually(lambda: line in machine.agent.log, message=line, longest_pause=0.02)
     machine.agent.stop(signal.SIGKILL)
     machine.agent.start()
+
+
+def test_two_agents_on_a_machine_make_each_move_once(machine: AutomatedMachine, tmp_path: Path) -> None:
+    machine.agent.start()
+    machine.reaches(machine.publish())
+    second = RunningAgent(tmp_path)
+    second.environment = {**machine.agent.environment, "OPSAPI_AGENT_SPOOL_DIR": str(second.spool)}
+    second.directory = machine.agent.directory
+    with running(second):
+        eventually(second.rounds, message="both agents run")
+        for number, cache in enumerate((0.5, 0.25, 0.5), start=1):
+            pid = machine.pid()
+            machine.reaches(machine.publish(machine.settings(storage=machine.storage(cache))))
+            assert machine.pid() not in {pid, None}
+            begun = [agent.log.count(": RESTART begins") for agent in (machine.agent, second)]
+            assert sum(begun) == number
 
 
 def test_a_refused_configuration_stops_the_plan_and_the_earlier_one_continues_it(
