@@ -101,7 +101,7 @@ def test_a_publish_of_many_processes_makes_no_more_statements(
     project: Project, count: int, django_assert_max_num_queries: Any
 ) -> None:
     processes = [process(name=f"p{_}", hostname=f"db{_}.example.com") for _ in range(count)]
-    with django_assert_max_num_queries(23):
+    with django_assert_max_num_queries(24):
         publish(project, processes=processes)
     project.refresh_from_db()
     assert project.host_count == count
