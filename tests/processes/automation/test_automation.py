@@ -14,7 +14,7 @@ from tests.eventually import eventually, is_running
 from tests.factories.documents import rotation
 from tests.processes.agent import RunningAgent, running
 from tests.processes.automated import HOST, NAME, AutomatedMachine, automated_machine
-from tests.processes.mongod import OLDER_VERSIONS, VERSION, standalone
+from tests.processes.mongod import NEWEST, OLDER_VERSIONS, VERSION, standalone
 from tests.processes.scenario import Scenario
 
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
@@ -292,9 +292,9 @@ def test_a_replica_set_of_one_member_is_initiated_and_restarted(machine: Automat
         assert client.shop.orders.count_documents({}) == 1
 
 
-def test_a_server_changes_over_two_major_versions(scenario: Scenario) -> None:
+def test_a_server_changes_over_two_major_versions_and_to_a_patch(scenario: Scenario) -> None:
     old, new = OLDER_VERSIONS[0], VERSION
-    with automated_machine(scenario, *OLDER_VERSIONS, new) as machine:
+    with automated_machine(scenario, *OLDER_VERSIONS, new, NEWEST) as machine:
         machine.agent.start()
         machine.reaches(machine.publish(version=old))
         machine.reaches(machine.publish(version=new))
@@ -302,6 +302,9 @@ def test_a_server_changes_over_two_major_versions(scenario: Scenario) -> None:
         feature = machine.ask({"getParameter": 1, "featureCompatibilityVersion": 1})
         assert feature["featureCompatibilityVersion"]["version"] == new.rpartition(".")[0]
         assert machine.moves().count(("CHANGE_VERSION", "DONE")) == 2
+        machine.reaches(machine.publish(version=NEWEST))
+        assert machine.ask({"buildInfo": 1})["version"] == NEWEST
+        assert machine.moves() == [("CHANGE_VERSION", "DONE")]
 
 
 def test_an_interrupted_change_of_the_feature_version_is_repeated_after_the_plan_is_resumed(
