@@ -132,7 +132,7 @@ def _of_member(state: UnitState, process: str, kind: MoveKind, member: str) -> l
 
 
 def _changing(state: UnitState, kind: MoveKind, member: str) -> list[MemberConfig]:
-    """The members of which the agent changes or removes one."""
+    """The members that the agent may change or remove by the move."""
     if kind is MoveKind.CHANGE_MEMBER:
         return [now for now in state.config if now.process == member]
     if kind is not MoveKind.REMOVE_MEMBER:

@@ -207,7 +207,7 @@ def _unit(
         notes = tuple(_not_planned(process.name, name, "sharded clusters") for process in processes)
         return GoalUnit(processes, name, members, tuple(refused), notes)
     if not name:
-        what = "only a replica set has one"
+        what = "only replica sets have it"
         notes += tuple(_concern_hold(process.name, name, what) for process in processes if process.concern)
         return GoalUnit(processes, name, members, tuple(refused), notes)
     managed = [process for process in processes if not process.is_disabled and not process.is_manual]

@@ -118,7 +118,7 @@ def planned_times(group_ids: Collection[str], now: datetime) -> list[PlannedTime
 
 
 def _host_ids(turn: PlanTurn) -> Sequence[str]:
-    """The hosts of the process of a turn. An earlier build stored one."""
+    """The hosts of the process of a turn. An earlier build stored only the first."""
     return [turn.host_id or "", *(turn.other_host_ids or ())]
 
 

@@ -69,7 +69,7 @@ class ProcessPlaces:
         # A prefix, because a process can have the name `..`.
         self._own = self._all / f"process-{_file_name(name)}"
         self.config, self.next_config = self._own / "mongod.conf", self._own / "next.conf"
-        """The second one takes the place of the first when the server has stopped."""
+        """The next file takes the place of the present file when the server has stopped."""
         self.output = self._own / "output.log"
         self._record, self._reached = self._own / "started.json", self._own / "reached"
 

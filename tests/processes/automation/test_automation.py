@@ -307,6 +307,27 @@ def test_a_server_changes_over_two_major_versions_and_to_a_patch(scenario: Scena
         assert machine.moves() == [("CHANGE_VERSION", "DONE")]
 
 
+def test_a_server_that_ends_before_its_version_changes_starts_with_the_file_of_its_version(
+    scenario: Scenario,
+) -> None:
+    old = OLDER_VERSIONS[-1]
+    with automated_machine(scenario, old, VERSION) as machine:
+        machine.agent.start()
+        machine.reaches(machine.publish(version=old))
+        # The earlier version does not know the parameter, and would not start with it.
+        settings = machine.settings(setParameter={"allowMultipleArbiters": True})
+        goal = machine.publish(settings, version=VERSION)
+        line = f"{NAME}: CHANGE_VERSION begins"
+        eventually(lambda: line in machine.agent.log, message=line, longest_pause=0.02)
+        machine.agent.stop(signal.SIGKILL)
+        if pid := machine.pid():
+            os.kill(pid, signal.SIGTERM)
+        eventually(lambda: machine.pid() is None, message="the server ends")
+        machine.agent.start()
+        machine.reaches(goal)
+        assert machine.ask({"buildInfo": 1})["version"] == VERSION
+
+
 def test_an_interrupted_change_of_the_feature_version_is_repeated_after_the_plan_is_resumed(
     machine: AutomatedMachine,
 ) -> None:
