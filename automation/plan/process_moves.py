@@ -160,14 +160,16 @@ def preparation(state: UnitState, goal: AutomationGoal, process: GoalProcess) ->
 
 
 def without_restart(state: UnitState, process: GoalProcess) -> Found:
-    """A change of settings at run time, or of the configuration file alone, of a process without restart."""
+    """A change of settings at run time, or of the configuration file alone, of a process without restart.
+
+    The file comes last: a value that the server refuses must not be in the file of its next start.
+    """
     seen = state.process(process.name)
     if is_version_first(process, seen):
         return None
-    if seen.file != process.settings:
-        return state.move(MoveKind.WRITE_FILE, process.name)
-    names = changed_settings(process, seen)
-    return state.move(MoveKind.SET_PARAMETER, process.name, settings=names) if names else None
+    if names := changed_settings(process, seen):
+        return state.move(MoveKind.SET_PARAMETER, process.name, settings=names)
+    return state.move(MoveKind.WRITE_FILE, process.name) if seen.file != process.settings else None
 
 
 def changed_settings(process: GoalProcess, seen: ObservedProcess) -> tuple[str, ...]:

@@ -364,11 +364,11 @@ class TestSettings:
     def settings(self, name: str, value: int | None) -> dict[str, Any]:
         return {"args2_6": {**SETTINGS, "setParameter": {name: value}}}
 
-    def test_a_parameter_changes_at_run_time_and_in_the_file(self) -> None:
+    def test_a_parameter_changes_at_run_time_and_then_in_the_file(self) -> None:
         found = plan_of(replica_set(**self.settings("ttlMonitorEnabled", 1)), fleet(replica_set()))
         assert [p.move.kind.value for p in found.moves if p.move.process == "p1"] == [
-            "WRITE_FILE",
             "SET_PARAMETER",
+            "WRITE_FILE",
         ]
         assert disturbances(found) == []
 
