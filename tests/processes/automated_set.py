@@ -197,6 +197,11 @@ class AutomatedSet:
             members = client.admin.command("replSetGetStatus")["members"]
         return {names[member["name"]]: member["stateStr"] for member in members}
 
+    def default_write_concern(self) -> Any:
+        """How many members acknowledge a write that does not say it."""
+        with self.client() as client:
+            return client.admin.command("getDefaultRWConcern")["defaultWriteConcern"]["w"]
+
     def measured(self) -> set[str]:
         """The members whose connections the agents have measured."""
         path = self.machines[0].scenario.path

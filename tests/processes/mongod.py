@@ -24,9 +24,7 @@ from tests.processes.downloads import download_wheel, kept
 from tests.processes.platform import free_port
 
 VERSION, NEWEST = "6.0.5", "6.0.27"
-# Diagnostic data is collected once a second, and nothing reads it.
-_WITHOUT_DIAGNOSTICS = ("--setParameter", "diagnosticDataCollectionEnabled=false")
-_SMALL = ("--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "64", *_WITHOUT_DIAGNOSTICS)
+_SMALL = ("--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "64")
 
 MONITOR, PASSWORD = "opsapi-agent", "not:a@simple/password%"
 """A user with `clusterMonitor` and nothing else."""

@@ -89,7 +89,6 @@ def test_a_running_server_is_adopted_and_a_removed_process_keeps_running(machine
                 "wiredTiger": {"engineConfig": {"cacheSizeGB": 0.25}},
             },
             "replication": {"oplogSizeMB": 64},
-            "setParameter": {"diagnosticDataCollectionEnabled": False},
         }
         machine.allow(server.directory)
         pid = machine.pid()
