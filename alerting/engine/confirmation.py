@@ -8,6 +8,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from alerting.engine.queues import AGENTS_WITH_LATE
+from automation.agents.store import awaited_since
 from opsapi.sql import fetch_rows
 
 LATE_BY_AGENT = f"""late AS MATERIALIZED (
@@ -39,31 +40,31 @@ IS_OF_AGENT = """late.agent_id = ANY(ARRAY(
                             JOIN automation_host AS host ON host.replica_set_id = known.id
                            WHERE known.group_id = alert.group_id
                              AND known.name = alert.facts ->> 'replicaSetName'))"""
+# The host gives no recent state: its newest observation is older, or not evaluated. Nobody reports for the
+# demonstration.
+_IS_UNHEARD = """host.deleted IS NULL AND (host.observed <= %(since)s OR host.observed >= project.oldest)
+                      AND NOT EXISTS (SELECT FROM automation_agent AS reporter
+                                       WHERE reporter.id = host.reported_by_id AND reporter.demonstration)"""
 # After the platform was away, an alert from before waits for a report of its host, else of all members of its
-# replica set, else of all hosts of its cluster, or of its agent. A report counts once it is evaluated.
-# Nobody reports for the demonstration.
-IS_CONFIRMED = f"""(alert.updated >= %(since)s OR NOT (
+# replica set, else of all hosts of its cluster, or of its agent. A report counts once it is evaluated. Each
+# search ends at the first such host.
+IS_CONFIRMED = f"""(alert.created > %(since)s OR NOT (
                    EXISTS (SELECT FROM late WHERE {IS_OF_AGENT})
                    OR EXISTS (
                        SELECT FROM automation_host AS host
-                         LEFT JOIN automation_agent AS reporter ON reporter.id = host.reported_by_id
-                        WHERE host.deleted IS NULL AND reporter.demonstration IS NOT TRUE
-                          AND (host.observed < %(since)s OR host.observed >= project.oldest)
-                          AND host.id = ANY(ARRAY(
-                              SELECT alert.facts ->> 'hostId'
-                               UNION ALL
-                              SELECT member.id FROM automation_replicaset AS known
-                                JOIN automation_host AS member ON member.replica_set_id = known.id
-                               WHERE NOT alert.facts ? 'hostId' AND known.group_id = alert.group_id
-                                 AND known.name = alert.facts ->> 'replicaSetName'
-                               UNION ALL
-                              SELECT member.id FROM automation_host AS member
-                               WHERE NOT alert.facts ?| ARRAY['hostId', 'replicaSetName']
-                                 AND member.cluster_id = alert.facts ->> 'clusterId')))
+                        WHERE host.id = alert.facts ->> 'hostId' AND {_IS_UNHEARD})
+                   OR NOT alert.facts ? 'hostId' AND EXISTS (
+                       SELECT FROM automation_replicaset AS known
+                         JOIN automation_host AS host ON host.replica_set_id = known.id
+                        WHERE known.group_id = alert.group_id
+                          AND known.name = alert.facts ->> 'replicaSetName' AND {_IS_UNHEARD})
+                   OR NOT alert.facts ?| ARRAY['hostId', 'replicaSetName'] AND EXISTS (
+                       SELECT FROM automation_host AS host
+                        WHERE host.cluster_id = alert.facts ->> 'clusterId' AND {_IS_UNHEARD})
                    OR EXISTS (
                        SELECT FROM automation_agent AS agent
                         WHERE agent.group_id = alert.group_id AND NOT agent.demonstration
-                          AND agent.observed < %(since)s
+                          AND (agent.observed <= %(since)s OR agent.observed >= project.oldest)
                           AND agent.agent_type = alert.facts ->> 'sourceTypeName'
                           AND lower(agent.hostname) = lower(alert.facts ->> 'hostname'))))"""  # noqa: S608
 
@@ -80,3 +81,12 @@ def unconfirmed_alerts(ids: Collection[str], *, since: datetime) -> set[str]:
     """Return the alerts among these that no report observed `since` has confirmed."""
     rows = fetch_rows(_UNCONFIRMED, {"ids": list(ids), "since": since}) if ids else ()
     return {alert_id for (alert_id,) in rows}
+
+
+def confirmed_since(now: datetime, *, absent_since: datetime | None) -> datetime | None:
+    """Return since when an observation confirms an alert; None while the platform waits for no report.
+
+    `absent_since`: the beginning of the last absence of all workers, while a worker waits for reports.
+    """
+    starts = (awaited_since(now), absent_since)
+    return max((since for since in starts if since), default=None)

@@ -65,13 +65,20 @@ class Courier:
     """Its owner is a single thread, the only one with the database; `engine.claim_rules` defines slots."""
 
     def __init__(
-        self, *, worker: int, slots: int, clock: Callable[[], datetime], wake: Callable[[], None]
+        self,
+        *,
+        worker: int,
+        slots: int,
+        clock: Callable[[], datetime],
+        wake: Callable[[], None],
+        absent_since: Callable[[], datetime | None] = lambda: None,
     ) -> None:
+        """`absent_since`: see `Absence.since`."""
         self._worker = worker
         self._slots = slots
         self._clock = clock
         self._wake = wake
-        self._desk = MuteDesk()
+        self._desk = MuteDesk(absent_since=absent_since)
         self._costs = Costs()
         """The seconds that decisions on the messages of each project took lately."""
         self._forget_at = time.monotonic() + REMEMBERED_SECONDS

@@ -39,7 +39,13 @@ from alerting.configs.coverage import configs_evaluate_after, configs_evaluate_l
 from alerting.configs.locks import try_lock
 from alerting.configs.store import concerned_indexes, configs_with_ids, indexes_of
 from alerting.engine.config_index import NO_CONFIGS, ConfigIndex
-from alerting.engine.confirmation import IS_CONFIRMED, IS_OF_AGENT, LATE_BY_AGENT, oldest_signal
+from alerting.engine.confirmation import (
+    IS_CONFIRMED,
+    IS_OF_AGENT,
+    LATE_BY_AGENT,
+    confirmed_since,
+    oldest_signal,
+)
 from alerting.engine.fan_out import comes_from_organization, fan_out
 from alerting.engine.observations import Observation
 from alerting.engine.postgresql import POSTGRESQL
@@ -76,7 +82,6 @@ from alerting.incidents.changes import (
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import Alert
 from alerting.reasons import AlertReason
-from automation.agents.store import awaited_since
 from automation.hosts.versions import version_marks_update
 from automation.metrics import Metric
 from events.choices import SignalKind
@@ -764,18 +769,29 @@ def _over_after(decision: Decision, alert: _ActiveAlert, late_at: datetime | Non
 
 # --- open -----------------------------------------------------------------------------------------
 
-_IS_DUE = f"""alert.opens < coalesce(project.oldest, 'infinity')
-                   AND NOT EXISTS (SELECT FROM late WHERE late.oldest <= alert.opens AND {IS_OF_AGENT})"""
+# An alert does not open while an unevaluated signal from before the end of the delay may end its condition: a
+# signal of its project, or a late signal of the agent of its host.
+_DUE = f"""
+           SELECT alert.id, alert.group_id, alert.opens, alert.created, alert.facts
+             FROM alerting_alert AS alert
+            WHERE alert.status = 'TRACKING' AND alert.group_id = project.group_id
+              AND alert.opens <= %(now)s AND alert.over IS NULL
+              AND alert.opens < coalesce(project.oldest, 'infinity')
+              AND NOT EXISTS (SELECT FROM late WHERE late.oldest <= alert.opens AND {IS_OF_AGENT})
+            ORDER BY alert.opens"""  # noqa: S608 - built from constants
+MOST_COMPARED = 1_000
+"""After the platform was away, so many due alerts of a project are compared with reports at once."""
+_CONFIRMED = f"""
+           SELECT alert.id, alert.group_id, alert.opens FROM ({_DUE} LIMIT {MOST_COMPARED}) AS alert
+            WHERE {IS_CONFIRMED} ORDER BY alert.opens"""  # noqa: S608 - built from constants
 
 
-def _opening(condition: str) -> str:
-    """Return the search for alerts to open that meet the condition.
+def _opening(alerts_of_project: str) -> str:
+    """Return the search for alerts to open among these alerts.
 
-    Projects take turns: the first alert of each, then the second of each, and so on. An alert does not open
-    while an unevaluated signal from before the end of the delay may end its condition: a signal of its
-    project, or a late signal of the agent of its host. Only the first alerts, and the oldest signal of each
-    project and agent, are read, so the number of alerts and signals does not matter. The lock of the project
-    is needed because opening an alert may change an incident of the project.
+    Projects take turns: the first alert of each, then the second of each, and so on. Only the first alerts,
+    and the oldest signal of each project and agent, are read, so the number of alerts and signals does not
+    matter. The lock of the project is needed because opening an alert may change an incident of the project.
     """
     return f"""
 {PROJECTS_WITH_TRACKED}, {LATE_BY_AGENT}
@@ -785,32 +801,27 @@ SELECT opening.id FROM (
            row_number() OVER (PARTITION BY first.group_id ORDER BY first.opens, first.id) AS position
       FROM (SELECT group_id, {oldest_signal("tracking.group_id")} AS oldest
               FROM tracking WHERE group_id IS NOT NULL) AS project
-     CROSS JOIN LATERAL (
-           SELECT alert.id, alert.group_id, alert.opens FROM alerting_alert AS alert
-            WHERE alert.status = 'TRACKING' AND alert.group_id = project.group_id
-              AND alert.opens <= %(now)s AND alert.over IS NULL
-              AND {condition}
-            ORDER BY alert.opens LIMIT %(limit)s) AS first
+     CROSS JOIN LATERAL ({alerts_of_project} LIMIT %(limit)s) AS first
   ) AS due ORDER BY position, opens LIMIT %(limit)s
 ) AS opening WHERE {try_lock("opening.group_id")}
 """  # noqa: S608 - built from constants
 
 
-_OPENING = _opening(_IS_DUE)
-_CONFIRMED_OPENING = _opening(f"{_IS_DUE} AND {IS_CONFIRMED}")
+_OPENING = _opening(_DUE)
+_CONFIRMED_OPENING = _opening(_CONFIRMED)
 
 
 @transaction.atomic
-def open_tracked(*, now: datetime) -> int:
+def open_tracked(*, now: datetime, absent_since: datetime | None = None) -> int:
     """Open up to OPENED_AT_ONCE alerts whose delay has passed, and return their number.
 
     The delay is the shortest of the configuration's notifications. Projects that another worker evaluates,
     and alerts that another worker has locked, are skipped. While the platform waits for reports because it
-    was away, only alerts that a report has confirmed open.
+    was away (`confirmed_since`), only alerts that a report has confirmed open.
     """
     parameters: dict[str, Any] = {"now": now, "limit": OPENED_AT_ONCE}
     ids = [alert_id for (alert_id,) in fetch_rows(_OPENING, parameters)]
-    if ids and (since := awaited_since(now)):
+    if ids and (since := confirmed_since(now, absent_since=absent_since)):
         confirmed = fetch_rows(_CONFIRMED_OPENING, {**parameters, "since": since})
         ids = [alert_id for (alert_id,) in confirmed]
     if not ids:
@@ -823,9 +834,8 @@ def open_tracked(*, now: datetime) -> int:
 
 
 # Alerts whose condition ended according to a late report. They close when all signals of the same release are
-# evaluated, because a later signal may show that the condition is met again. Projects take turns, as they do
-# with alerts that open, and only the first alerts and the oldest signal of each project are read. BETWEEN
-# instead of `=`, because only the index of project and id then has this order.
+# evaluated, because a later signal may show that the condition is met again. A release gives signals a new
+# time, so the earliest is searched among all. Projects take turns, as they do with alerts that open.
 _OVER = f"""
 {PROJECTS_WITH_OVER}
 SELECT closing.id FROM (
@@ -833,10 +843,9 @@ SELECT closing.id FROM (
     SELECT first.id, first.group_id, first.updated,
            row_number() OVER (PARTITION BY first.group_id ORDER BY first.updated, first.id) AS position
       FROM (SELECT group_id,
-                   (SELECT waiting.created FROM events_signal AS waiting
-                     WHERE waiting.group_id BETWEEN ending.group_id AND ending.group_id
-                       AND waiting.failed IS NULL AND waiting.held_by IS NULL
-                     ORDER BY waiting.group_id, waiting.id LIMIT 1) AS oldest
+                   (SELECT min(waiting.created) FROM events_signal AS waiting
+                     WHERE waiting.group_id = ending.group_id AND waiting.failed IS NULL
+                       AND waiting.held_by IS NULL) AS oldest
               FROM ending WHERE group_id IS NOT NULL) AS project
      CROSS JOIN LATERAL (
            SELECT alert.id, alert.group_id, alert.updated FROM alerting_alert AS alert

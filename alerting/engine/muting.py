@@ -15,13 +15,13 @@ After the platform was away, delayed notifications wait for a report (`unconfirm
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from accesslist.models import Project
-from alerting.engine.confirmation import unconfirmed_alerts
+from alerting.engine.confirmation import confirmed_since, unconfirmed_alerts
 from alerting.engine.models import Notification
 from alerting.engine.rules import Clock, Costs, Mute, TimeSlice
 from alerting.engine.share_counts import usage_add
@@ -30,7 +30,6 @@ from alerting.incidents.models import Alert
 from alerting.incidents.store import targets_of_messages
 from alerting.windows.mute_search import MuteSearch
 from alerting.windows.store import Versions, mute_searches
-from automation.agents.store import awaited_since
 from automation.turns.store import PlannedTime, planned_times
 from events.models import Event
 from events.types import EventType
@@ -74,8 +73,13 @@ class Muting:
 class MuteDesk:
     """The decisions of one worker: keeps unfinished searches, and how long each project took."""
 
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        clock: Clock = time.monotonic,
+        absent_since: Callable[[], datetime | None] = lambda: None,
+    ) -> None:
+        """`absent_since`: see `Absence.since`."""
+        self._clock, self._absent_since = clock, absent_since
         self._searches: dict[str, MuteSearch] = {}
         self._dropped: Counter[str] = Counter()
         """How often the search of a project was dropped since its last results."""
@@ -108,7 +112,7 @@ class MuteDesk:
         time_slice = TimeSlice(self._clock, MUTE_SECONDS)
         muting = Muting(
             planned=planned_messages(claimed, now),
-            unconfirmed=unconfirmed_messages(claimed, now),
+            unconfirmed=unconfirmed_messages(claimed, now, absent_since=self._absent_since()),
             versions=begun_versions({row.group_id for row in claimed if row.group_id}, now),
         )
         by_project: dict[str, list[Notification]] = {}
@@ -318,17 +322,24 @@ LOOKS_AGAIN = timedelta(seconds=5)
 """How long a message waits before the platform looks for a report again."""
 
 
-def unconfirmed_messages(notifications: Sequence[Notification], now: datetime) -> dict[str, datetime]:
+MOST_TARGETS = 20
+"""So many alerts of a message are compared with reports."""
+
+
+def unconfirmed_messages(
+    notifications: Sequence[Notification], now: datetime, *, absent_since: datetime | None = None
+) -> dict[str, datetime]:
     """Return until when each notification waits for a report, by its id; the others are left out.
 
-    They are delayed openings and reminders from before the platform was away. A message about several alerts
-    waits only if all of them are unconfirmed.
+    They are delayed openings and reminders from before the platform was away (`confirmed_since`). A message
+    about several alerts waits only if all of the first MOST_TARGETS are unconfirmed.
     """
     delayed = [row for row in notifications if _is_delayed(row)]
-    since = awaited_since(now) if delayed else None
+    since = confirmed_since(now, absent_since=absent_since) if delayed else None
     if since is None:
         return {}
-    targets = targets_of_messages([row for row in delayed if row.created < since])
+    all_targets = targets_of_messages([row for row in delayed if row.created <= since])
+    targets = {row_id: of_message[:MOST_TARGETS] for row_id, of_message in all_targets.items()}
     ids = {target for of_message in targets.values() for target in of_message}
     unconfirmed = unconfirmed_alerts(ids, since=since)
     return {row_id: now + LOOKS_AGAIN for row_id, of in targets.items() if unconfirmed.issuperset(of)}

@@ -30,6 +30,7 @@ from alerting.configs.changes import deleted_config_secrets_purge
 from alerting.configs.coverage import second_factors_sweep
 from alerting.configs.notification_settings import removed_settings_purge
 from alerting.destinations.changes import destinations_trim
+from alerting.engine.absence import Absence
 from alerting.engine.courier import Courier
 from alerting.engine.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.engine.leases import (
@@ -45,6 +46,7 @@ from alerting.engine.schedule import notifications_bring_forward
 from alerting.engine.stored_times import times_repair
 from alerting.engine.workers import WITHOUT_CLOCK
 from automation.agents.changes import heartbeats_sweep, held_signals_release
+from automation.agents.store import last_sweep
 from automation.hosts.changes import deleted_host_purge
 from automation.hosts.unreported import unreported_rows_trim
 from automation.measurements.changes import measurements_trim
@@ -199,11 +201,13 @@ class Worker:
         self._signals = Wakeups()
         self._messages = Wakeups()
         self._presence = Presence()
+        self._absence = Absence(last_sweep)
         self._courier = Courier(
             worker=self._presence.key,
             slots=settings.OPSAPI_SENDERS,
             clock=clock.now,
             wake=self._messages.wake,
+            absent_since=self._absence.since,
         )
 
     def run(self, stop_within: Callable[[float], object] | None = None) -> None:
@@ -306,7 +310,10 @@ class Worker:
             if ended >= self._opened + OPEN_SECONDS:
                 self._opened = ended
                 now = clock.now()
-                opened = held_signals_release(now=now) + close_over(now=now) + open_tracked(now=now)
+                self._absence.begin_search(now)
+                opened = held_signals_release(now=now) + close_over(now=now)
+                opened += open_tracked(now=now, absent_since=self._absence.since())
+                self._absence.end_search()
                 if opened:  # There may be more.
                     self._opened = -math.inf
         return evaluated + opened

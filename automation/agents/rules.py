@@ -51,18 +51,14 @@ def clocks_start(*, counting_since: datetime, swept: datetime | None, now: datet
     return counting_since
 
 
-def reports_awaited_since(
-    *, counting_since: datetime, swept: datetime | None, now: datetime
-) -> datetime | None:
-    """Since when an observation counts as recent after the platform was away.
+def reports_awaited_since(*, counting_since: datetime, now: datetime) -> datetime | None:
+    """Since when an observation counts as recent after nobody could report.
 
-    None if it was not away, or agents have had the heartbeat timeout to report. Before the first sweep, only
-    the start of the clocks counts. The first report can start them, so it is observed a little earlier.
+    None if agents have had the heartbeat timeout to report since the start of the clocks. The first report
+    can start them, so it is observed a little earlier.
     """
-    since = counting_since
-    if swept is not None:
-        since = clocks_start(counting_since=counting_since, swept=swept, now=now)
-    return since - ABSENCE if timed_out_since(counting_since=since, now=now) is None else None
+    is_over = timed_out_since(counting_since=counting_since, now=now) is not None
+    return None if is_over or counting_since > now + AHEAD else counting_since - ABSENCE
 
 
 class DetectionGap(StrEnum):

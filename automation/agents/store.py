@@ -60,12 +60,15 @@ def detection_now() -> tuple[Detection, datetime]:
     return state, now
 
 
+def last_sweep() -> datetime | None:
+    """Return when a worker looked for heartbeat timeouts last; None before the first time."""
+    return FleetWatch.objects.values_list("swept", flat=True).first()
+
+
 def awaited_since(now: datetime) -> datetime | None:
-    """Return since when observations are recent, while the platform waits for them after it was away."""
-    watch = FleetWatch.objects.first()
-    if watch is None:
-        return None
-    return reports_awaited_since(counting_since=watch.counting_since, swept=watch.swept, now=now)
+    """Return since when observations are recent, while the platform waits because nobody could report."""
+    counting_since = FleetWatch.objects.values_list("counting_since", flat=True).first()
+    return counting_since and reports_awaited_since(counting_since=counting_since, now=now)
 
 
 def not_reporting(now: datetime) -> Q:

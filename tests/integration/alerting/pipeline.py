@@ -55,10 +55,17 @@ SLOTS = 256
 WORKER = 1
 
 
-def deliver_round(now: datetime | None = None, *, limit: int = AT_ONCE) -> tuple[int, int]:
-    """Claim, decide, send, record, once; answers how many were claimed and how many attempts there were."""
+def deliver_round(
+    now: datetime | None = None, *, limit: int = AT_ONCE, absent_since: datetime | None = None
+) -> tuple[int, int]:
+    """Claim, decide, send, record, once; answers how many were claimed and how many attempts there were.
+
+    `absent_since`: when the workers were away last, while this one waits for reports.
+    """
     claims = claim(worker=WORKER, slots=SLOTS, clock=lambda: now or clock.now(), limit=limit)
-    jobs = list(delivery.decide(claims, now=now or clock.now()))
+    desk = MuteDesk(clock=lambda: 0.0, absent_since=lambda: absent_since)
+    muting = desk.settle(claims, now=now or clock.now())
+    jobs = list(delivery.decide(claims, now=now or clock.now(), muting=muting))
     for job in jobs:
         delivery.record([(job, delivery.send(job, now=now or clock.now()))], now=now or clock.now())
     return len(claims), len(jobs)
@@ -82,11 +89,11 @@ def deliver_one(now: datetime | None = None) -> bool:
             return bool(attempts)
 
 
-def deliver_all(now: datetime | None = None) -> int:
+def deliver_all(now: datetime | None = None, *, absent_since: datetime | None = None) -> int:
     """Deliver everything that is due; answers how many attempts there were."""
     count = 0
     for _ in range(1_000):
-        claimed, attempts = deliver_round(now)
+        claimed, attempts = deliver_round(now, absent_since=absent_since)
         count += attempts
         if not claimed:
             return count

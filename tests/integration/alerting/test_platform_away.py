@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.engine.absence import Absence
 from alerting.engine.evaluation import close_over, open_tracked
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.reasons import NotificationReason
 from automation.agents.changes import heartbeats_sweep, held_signals_release
 from automation.agents.rules import HEARTBEAT_TIMEOUT
+from automation.agents.store import last_sweep
 from automation.choices import HostType
 from automation.models import Agent, FleetWatch, Host
 from events.models import Signal
@@ -29,17 +31,46 @@ PRIMARY: dict[str, Any] = {"type_name": HostType.REPLICA_PRIMARY, "replica_set_n
 SECONDARY: dict[str, Any] = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs0"}
 
 
-def work(now: datetime, *, sweeps: bool = True) -> None:
-    """The work of a worker. It can search for alerts to open before it sweeps."""
-    held_signals_release(now=now)
-    evaluate(now)
-    close_over(now=now)
-    open_tracked(now=now)
-    if sweeps:
-        heartbeats_sweep(clock=lambda: now)
+class WorkerInTime:
+    """A worker. It can search for alerts to open before it sweeps."""
+
+    def __init__(self) -> None:
+        self._now = STOPPED
+        self._absence = Absence(last_sweep, self._monotonic)
+
+    def _monotonic(self) -> float:
+        return self._now.timestamp()
+
+    def work(self, now: datetime, *, sweeps: bool = True) -> None:
+        """Do all there is."""
+        self._now = now
+        held_signals_release(now=now)
         evaluate(now)
-        open_tracked(now=now)
-    deliver_all(now)
+        close_over(now=now)
+        self._open()
+        if sweeps:
+            heartbeats_sweep(clock=lambda: now)
+            evaluate(now)
+            self._open()
+        deliver_all(now, absent_since=self._absence.since())
+
+    def _open(self) -> None:
+        self._absence.begin_search(self._now)
+        open_tracked(now=self._now, absent_since=self._absence.since())
+        self._absence.end_search()
+
+
+def work(now: datetime, *, sweeps: bool = True) -> None:
+    """The work of the only worker."""
+    WORKERS[-1].work(now, sweeps=sweeps)
+
+
+WORKERS: list[WorkerInTime] = []
+
+
+@pytest.fixture(autouse=True)
+def _worker() -> None:
+    WORKERS[:] = [WorkerInTime()]
 
 
 def run_until_the_stop(project: Project, *hosts: Any) -> None:
@@ -90,9 +121,8 @@ def test_a_report_confirms_what_still_holds(project: Project, down: AlertConfig,
 def test_without_a_report_an_alert_opens_after_the_heartbeat_timeout(
     down: AlertConfig, after: timedelta, status: str
 ) -> None:
-    work(BACK)
-    for minute in range(1, 4):
-        work(BACK + minute * MINUTE)
+    for quarter in range(16):
+        work(BACK + quarter * 15 * SECOND)
     work(BACK + after)
     assert statuses(down) == [status]
 
@@ -116,9 +146,9 @@ def test_a_backlog_confirms_nothing_before_its_last_report(
 def test_a_report_that_is_not_evaluated_confirms_nothing(project: Project, down: AlertConfig) -> None:
     work(BACK)
     ingest(project, host_report(), now=BACK + 30 * SECOND)
-    assert open_tracked(now=BACK + 31 * SECOND) == 0
+    assert open_tracked(now=BACK + 31 * SECOND, absent_since=STOPPED + MINUTE) == 0
     Signal.objects.all().delete()
-    assert open_tracked(now=BACK + 31 * SECOND) == 1
+    assert open_tracked(now=BACK + 31 * SECOND, absent_since=STOPPED + MINUTE) == 1
 
 
 def test_a_replica_set_waits_for_all_members(project: Project) -> None:
@@ -236,8 +266,8 @@ def test_an_alert_that_begins_after_the_return_opens_on_time(project: Project) -
     run_until_the_stop(project, host_report())
     work(BACK)
     ingest(project, host_report(reachable=False), now=BACK + 20 * SECOND)
-    work(BACK + 20 * SECOND)
-    work(BACK + 80 * SECOND)
+    for later in (20, 50, 80):
+        work(BACK + later * SECOND)
     assert statuses(config) == ["OPEN"]
 
 
@@ -248,9 +278,46 @@ def test_no_alert_waits_while_the_platform_runs(project: Project, down: AlertCon
     assert Notification.objects.exists()
 
 
-@each(("away", "status"), [(60 * SECOND, "OPEN"), (61 * SECOND, "TRACKING")])
-def test_a_short_absence_counts_as_running(down: AlertConfig, away: timedelta, status: str) -> None:
+@each("restarts", [False, True])
+@each(("away", "status"), [(20 * SECOND, "OPEN"), (48 * SECOND, "TRACKING")])
+def test_a_short_absence_counts_as_running(
+    down: AlertConfig, away: timedelta, status: str, restarts: bool
+) -> None:
     opens = STOPPED + 5 * MINUTE
-    FleetWatch.objects.update(swept=opens - away)
-    work(opens, sweeps=False)
+    for quarter in range(1, 20):
+        if opens - STOPPED - quarter * 15 * SECOND >= away:
+            work(STOPPED + quarter * 15 * SECOND)
+    if restarts:
+        WORKERS.append(WorkerInTime())
+    work(opens + 3 * SECOND, sweeps=False)
     assert statuses(down) == [status]
+
+
+def test_a_worker_whose_clock_is_wrong_waits_only_for_the_heartbeat_timeout(down: AlertConfig) -> None:
+    """Such a worker never sweeps."""
+    work(BACK, sweeps=False)
+    for quarter in range(1, 16):
+        work(BACK + quarter * 15 * SECOND, sweeps=False)
+        assert statuses(down) == ["TRACKING"]
+    work(BACK + HEARTBEAT_TIMEOUT, sweeps=False)
+    assert statuses(down) == ["OPEN"]
+
+
+def test_an_acknowledgement_or_a_late_end_confirms_nothing(project: Project, down: AlertConfig) -> None:
+    work(BACK)
+    Alert.objects.update(updated=BACK)
+    work(BACK + SECOND)
+    assert statuses(down) == ["TRACKING"]
+
+
+def test_a_report_of_an_agent_that_is_not_evaluated_confirms_nothing(project: Project) -> None:
+    run_until_the_stop(project, host_report())
+    agent = Agent.objects.get()
+    alert = tracked(project, hostname=agent.hostname, sourceTypeName=agent.agent_type)
+    work(BACK)
+    ingest(project, host_report(), now=BACK + 30 * SECOND)
+    assert open_tracked(now=BACK + 31 * SECOND, absent_since=STOPPED + MINUTE) == 0
+    alert.refresh_from_db()
+    assert alert.status == "TRACKING"
+    Signal.objects.all().delete()
+    assert open_tracked(now=BACK + 31 * SECOND, absent_since=STOPPED + MINUTE) == 1

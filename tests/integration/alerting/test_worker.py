@@ -291,7 +291,7 @@ def test_alerts_open_while_the_evaluation_of_a_project_fails(monkeypatch: pytest
 
     opened: list[datetime] = []
 
-    def open_tracked(*, now: datetime) -> int:
+    def open_tracked(*, now: datetime, **_: object) -> int:
         opened.append(now)
         return 0
 
@@ -299,6 +299,7 @@ def test_alerts_open_while_the_evaluation_of_a_project_fails(monkeypatch: pytest
     monkeypatch.setattr(worker_module, "open_tracked", open_tracked)
     for earlier in ("held_signals_release", "close_over"):
         monkeypatch.setattr(worker_module, earlier, lambda *, now: 0)
+    monkeypatch.setattr(worker_module, "last_sweep", lambda: None)
     with pytest.raises(OperationalError):
         Worker("test")._evaluate()
     assert len(opened) == 1
