@@ -161,8 +161,6 @@ def _publish(
         # Another publication was first: the row has no other unique column.
         asked, current = str(draft.old["version"]), str(goal_version(group_id))
         raise ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, current) from None
-    octets = sum(len(text or "") for text in (revision.document, revision.masked))
-    day_counted(group_id=group_id, octets=octets + len(write_json(revision.diffs)))
     plan_begin_again(act)
     act.record(NewEvent(event_type=EventType.AUTOMATION_CONFIG_PUBLISHED_AUDIT, diffs=revision.diffs))
     hosts_add(
@@ -171,6 +169,9 @@ def _publish(
         actor=act.actor,
         now=act.now,
     )
+    # The event has the diffs, too.
+    octets = 2 * len(write_json(revision.diffs)) + len(revision.document or "") + len(revision.masked or "")
+    day_counted(group_id=group_id, octets=octets, now=act.now)
 
 
 def _revision(

@@ -101,7 +101,7 @@ def _store_once(
             return first_answer(repeatable, now) or answer
         agent_id = _store(group_id, report, actor, now)
         if repeatable:
-            day_counted(group_id=group_id, octets=ANSWER_OCTETS)
+            day_counted(group_id=group_id, octets=ANSWER_OCTETS, now=now)
         if report.leases is None:
             return answer
         return {
@@ -179,7 +179,7 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     if heartbeat.compare_versions or any(host.version != versions[host.id] for host in hosts.values()):
         versions_signal(group_id=group_id, now=now, observed=hold.observed)
     octets = measured.octets + events_octets([*heartbeat.events, *derived, *reported_events])
-    day_counted(group_id=group_id, octets=octets)
+    day_counted(group_id=group_id, octets=octets, now=now)
     return heartbeat.agent_id
 
 

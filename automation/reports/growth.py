@@ -83,10 +83,10 @@ def events_octets(events: Iterable[NewEvent]) -> int:
     return sum(max(EVENT_OCTETS, _EVENT_WITHOUT_FACTS + size) for size in sizes)
 
 
-def day_counted(*, group_id: str, octets: int) -> None:
-    """Count bytes after `day_limited` let them pass."""
+def day_counted(*, group_id: str, octets: int, now: datetime) -> None:
+    """Count bytes that are stored."""
     with _lock:
-        _days[group_id].own += octets
+        _days.setdefault(group_id, _Day(now.astimezone(UTC).date())).own += octets
 
 
 def _write(group_id: str, known: _Day, ended: _Day) -> None:

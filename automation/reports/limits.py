@@ -106,8 +106,15 @@ def within_limits(*, group_id: str, now: datetime) -> Iterator[None]:
 
     Raises: ApiError: LIMIT_REACHED, also if the project has stored OPSAPI_MAX_DAILY_MB today.
     """
-    try:
+    with limit_noted(group_id=group_id, now=now):
         growth.day_limited(group_id=group_id, now=now)
+        yield
+
+
+@contextmanager
+def limit_noted(*, group_id: str, now: datetime) -> Iterator[None]:
+    """Remember a limit that the block reaches. It has a transaction of its own."""
+    try:
         yield
     except ApiError as refusal:
         if refusal.code is ErrorCode.LIMIT_REACHED:

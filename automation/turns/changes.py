@@ -35,8 +35,8 @@ from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
 from automation.plan.values import AFTER_STEP_DOWN, WITH_TURN, GoalUnit, MoveKind, PlanHold
 from automation.plan.wording import together
-from automation.reports.growth import EVENT_OCTETS, day_counted
-from automation.reports.limits import within_limits
+from automation.reports.growth import EVENT_OCTETS, day_counted, day_limited
+from automation.reports.limits import limit_noted
 from automation.sections import machine_key, process_name, processes
 from automation.turns.known import known_unit, turns_of_unit
 from automation.turns.models import FetchedConfig, PausedPlan, PlanTurn, WaitingMove
@@ -237,12 +237,12 @@ def turn_ask(*, group_id: str, request: TurnRequest, actor: Actor, now: datetime
 
     Raises: ApiError: AUTOMATION_TURN_REFUSED with the reason; AUTOMATION_TURN_OVER, if the turn of a repeated
     request has ended; AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, if the agent carries out another version;
-    INVALID_ATTRIBUTE with the wrong field; LIMIT_REACHED, if the project has stored too much today;
-    GROUP_NOT_FOUND, if the project was deleted meanwhile.
+    INVALID_ATTRIBUTE with the wrong field; LIMIT_REACHED, if the project has stored too much today and the
+    turn is new, or the plan has stopped already; GROUP_NOT_FOUND, if the project was deleted meanwhile.
     """
     # Before the transaction, because a large document takes long to read.
     document = goal_document(group_id)
-    with within_limits(group_id=group_id, now=now), _acting(group_id, actor, now) as act:
+    with limit_noted(group_id=group_id, now=now), _acting(group_id, actor, now) as act:
         if goal_version(group_id) != document["version"]:
             document = goal_document(group_id)
         _expire(act, group_id)
@@ -329,6 +329,7 @@ def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTu
     process, move, member = request.process, request.move, request.member or ""
     if holds := turn_holds(subject.unit, known, process, move, act.now, member=member):
         return _wait(act, request, subject, waiting, holds)
+    day_limited(group_id=group_id, now=act.now)
     if waiting is not None:
         _end_wait(act, waiting)
     return _grant(act, request, subject)
@@ -446,6 +447,9 @@ def _failed(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTu
     """Stop the plan if a move without a turn failed. It is over, so neither a pause nor a guard matters."""
     if request.failure is None:
         return None
+    known = stops_of(act.here.group_id or "", subject.document["version"])
+    if known.filter(process=request.process).exists():
+        day_limited(group_id=act.here.group_id or "", now=act.now)
     ended = {"state": TurnState.FAILED.value, "ended": act.now, "reason": request.failure}
     turn = _new_turn(act, request, subject, expires=act.now, until=act.now, **ended)
     act.record(_move_event(EventType.AUTOMATION_MOVE_ENDED_AUDIT, turn, subject.facts))
@@ -474,7 +478,8 @@ def _new_turn(act: RecordedAct, request: TurnRequest, subject: _Subject, **times
         granted=act.now,
         **times,
     )
-    day_counted(group_id=group_id, octets=_EVENTS_OF_TURN * EVENT_OCTETS + len(turn.reason or ""))
+    octets = _EVENTS_OF_TURN * EVENT_OCTETS + len(turn.reason or "")
+    day_counted(group_id=group_id, octets=octets, now=act.now)
     of_unit.filter(fence__lte=turn.fence - _MOST_KEPT).exclude(ended=None).delete()
     return turn
 

@@ -265,19 +265,19 @@ def _drawn_plans(
     group_id: str, version: int, reached: Mapping[str, int], pause: PausedPlan | None, now: datetime
 ) -> Mapping[str, ShownPlan]:
     """The plans of replica sets and processes that have not reached the version."""
-    document = goal_document(group_id)
-    goal = read_goal(document)
-    behind = tuple(
-        unit
-        for unit in goal.units
-        if any(reached.get(process.name, 0) != goal.number for process in unit.processes)
-    )
-    goal = replace(goal, units=behind)
-    numbers = _older(goal, reached)
     # Several documents are read, so requests wait for room as large bodies do.
-    with LARGE_BODIES.taking(documents_octets(numbers, group_id=group_id), group_id=group_id):
-        stored = {number: document_at(number, group_id=group_id) for number in numbers}
-        older = {number: known for number, known in stored.items() if known is not None}
+    candidates = sorted({number for number in reached.values() if 0 < number < version}, reverse=True)
+    octets = documents_octets([version, *candidates[:MOST_DOCUMENTS]], group_id=group_id)
+    with LARGE_BODIES.taking(octets, group_id=group_id):
+        document = goal_document(group_id)
+        goal = read_goal(document)
+        behind = tuple(
+            unit
+            for unit in goal.units
+            if any(reached.get(process.name, 0) != goal.number for process in unit.processes)
+        )
+        goal = replace(goal, units=behind)
+        older = _older(group_id, goal, reached)
         goals = {number: read_goal(known) for number, known in older.items()}
         before = reached_goal(goal, {goal.number: goal, **goals}, reached)
         reports = fleet_reports(group_id, document, _processes_before(older, reached))
@@ -289,11 +289,17 @@ def _drawn_plans(
     return shown_plans(goal, drawn, paused_since=pause.since if pause else None, stops=stops)
 
 
-def _older(goal: AutomationGoal, reached: Mapping[str, int]) -> list[int]:
-    """The newest of the older versions that processes have reached."""
+def _older(
+    group_id: str, goal: AutomationGoal, reached: Mapping[str, int]
+) -> Mapping[int, Mapping[str, Any]]:
+    """The newest of the older documents that processes have reached."""
     names = {process.name for unit in goal.units for process in unit.processes}
     numbers = {number for name, number in reached.items() if name in names and 0 < number < goal.number}
-    return sorted(numbers, reverse=True)[:MOST_DOCUMENTS]
+    documents = {
+        number: document_at(number, group_id=group_id)
+        for number in sorted(numbers, reverse=True)[:MOST_DOCUMENTS]
+    }
+    return {number: document for number, document in documents.items() if document is not None}
 
 
 def _processes_before(

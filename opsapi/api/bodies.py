@@ -34,7 +34,7 @@ time, whatever its size."""
 class LargeBodies:
     """Limits the large bodies that this process reads at the same time to OPSAPI_MAX_BODIES_MB.
 
-    A project with several large bodies gets half of it, so other projects have room.
+    A project gets half of it, so other projects have room. A larger body of a project counts as half.
     """
 
     def __init__(self) -> None:
@@ -50,18 +50,21 @@ class LargeBodies:
         if size <= LARGE_BODY:
             yield
             return
-        self._take(size, group_id)
+        size = self._take(size, group_id)
         try:
             yield
         finally:
             with self._lock:
                 self._bytes -= Counter({group_id: size})
 
-    def _take(self, size: int, group_id: str) -> None:
+    def _take(self, size: int, group_id: str) -> int:
+        """Return the room that the body takes."""
         most = settings.OPSAPI_MAX_BODIES_MB
+        half = most * _MIB // 2
+        size = min(size, half) if group_id else size
         with self._lock:
             held, own = self._bytes.total(), self._bytes[group_id]
-            is_much = bool(group_id and own) and own + size > most * _MIB // 2
+            is_much = bool(group_id) and own + size > half
             if is_much or (held and held + size > most * _MIB):
                 of_project = f"{most // 2} MB of large bodies of a project"
                 words = of_project if is_much else f"{most} MB of large bodies"
@@ -71,6 +74,7 @@ class LargeBodies:
                     "The setting is OPSAPI_MAX_BODIES_MB.",
                 )
             self._bytes[group_id] += size
+        return size
 
 
 LARGE_BODIES = LargeBodies()

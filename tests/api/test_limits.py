@@ -167,9 +167,9 @@ class TestLargeBodies:
         path, half = f"/groups/{project.id}/automationConfig", settings.OPSAPI_MAX_BODIES_MB // 2 * MIB
         with LARGE_BODIES.taking(half - MIB, group_id=project.id):
             assert refused(publisher.put(path, self.LARGE)) == (429, "RATE_LIMITED", ["1"])
-            with LARGE_BODIES.taking(half, group_id="another"):
-                pass
-        with LARGE_BODIES.taking(half - MIB, group_id="another"):
+            with LARGE_BODIES.taking(10_000 * MIB, group_id="another"):
+                assert refused(publisher.put(path, self.LARGE)) == (429, "RATE_LIMITED", ["1"])
+        with LARGE_BODIES.taking(10_000 * MIB, group_id="another"):
             assert publisher.put(path, self.LARGE).json()["errorCode"] == "MISSING_ATTRIBUTE"
 
     def test_every_thread_has_room_for_a_report(self, settings: Settings) -> None:

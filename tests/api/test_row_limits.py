@@ -264,8 +264,12 @@ class TestBytesOfADay:
         self.send()
         assert self.stored()["2099-11-23"] - before == 2 * growth.EVENT_OCTETS + 1_000
         assert self.send(900).status_code == 202
+        # The plan has stopped already. A first failure is accepted, because the plan must stop.
         assert refused(ask(self.agent, self.project, failed("second"))) == self.LIMITED
         assert PlanTurn.objects.count() == 1
+        PlanTurn.objects.all().delete()
+        assert ask(self.agent, self.project, failed("third")).status_code == 201
+        assert ask(self.agent, self.project, failed("third")).status_code == 201, "a repeated request"
 
     def test_each_day_is_counted_on_its_own(self) -> None:
         self.clock.move_to(NOW + timedelta(days=1))
