@@ -4,10 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ORDER_VAR
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
 from django.template.defaultfilters import linebreaksbr
+from django.template.response import SimpleTemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -51,7 +54,15 @@ from alerting.incidents.store import active_first_rows
 from alerting.incidents.targets import targets_of
 from alerting.insight.host_explanations import explain_config
 from alerting.insight.noise import days_words, noise_figures, noise_sentences
-from alerting.insight.noise_counts import FIGURES, NoiseOrder, alerts_per_day, noise_of
+from alerting.insight.noise_counts import (
+    FIGURES,
+    NOISE_SECONDS,
+    NoiseOrder,
+    NoiseUnknownError,
+    alerts_per_day,
+    noise_of,
+    noise_within_time,
+)
 from alerting.insight.questions import HostQuestion
 from alerting.insight.threshold_suggestions import with_suggested_threshold
 from alerting.severities import SEVERITY_RANK
@@ -73,6 +84,7 @@ from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.forms import the_only
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.sparkline import sparkline
+from opsapi.console.widgets import Tone
 from opsapi.first_rows import first_rows, more_words
 
 __all__ = ["AlertConfigAdmin", "NotificationSettingAdmin"]
@@ -359,6 +371,10 @@ class NoiseFilter(ChoiceFilter):
 _MOST_PROJECTS = 50
 
 
+NOT_COUNTED = "not counted in time"
+"""Instead of the noise."""
+
+
 @admin.register(AlertConfig)
 class AlertConfigAdmin(ConsoleAdmin):
     """Alert configurations."""
@@ -467,10 +483,30 @@ class AlertConfigAdmin(ConsoleAdmin):
         return {**super().page_context(request, row), **context}
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        now = clock.now()
-        noises, days, names = noise_of(rows, now=now), alerts_per_day(rows, now=now), team_names(rows)
+        now, names = clock.now(), team_names(rows)
+        try:
+            noises, days = noise_of(rows, now=now), alerts_per_day(rows, now=now)
+        except NoiseUnknownError:
+            noises, days = {}, {}
         for config in rows:
-            config.noise, config.days, config.team_names = noises[config.id], days[config.id], names
+            config.noise, config.days = noises.get(config.id), days.get(config.id)
+            config.team_names = names
+
+    def changelist_view(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
+        """The list. It has its usual order if sorting it by noise takes too long."""
+        if not {ORDER_VAR, NoiseFilter.parameter_name} & request.GET.keys():
+            return super().changelist_view(request, extra_context)
+        try:
+            with noise_within_time():
+                listed = super().changelist_view(request, extra_context)
+                return listed.render() if isinstance(listed, SimpleTemplateResponse) else listed
+        except NoiseUnknownError:
+            words = f"Sorting takes longer than {NOISE_SECONDS:.0f} seconds. The list has its usual order."
+            messages.warning(request, words)
+            usual = request.GET.copy()
+            for name in (ORDER_VAR, NoiseFilter.parameter_name):
+                usual.pop(name, None)
+            return redirect(f"{request.path}?{usual.urlencode()}")
 
     def get_ordering(self, request: HttpRequest) -> Sequence[Any]:
         """By the chosen figure of noise, or by project."""
@@ -480,6 +516,8 @@ class AlertConfigAdmin(ConsoleAdmin):
     @admin.display(description="alerts per week", ordering=NoiseOrder("alerts"))
     def per_week(self, config: Any) -> SafeString:
         """The alerts of each day as a spark line, and the noise in figures."""
+        if config.noise is None:
+            return badge(NOT_COUNTED, Tone.INFO)
         return format_html(
             '<span class="rule-noise{}" title="{}">{}<b>{}</b></span>'
             '<small class="console-where rule-figures">{}</small>',
@@ -492,6 +530,8 @@ class AlertConfigAdmin(ConsoleAdmin):
 
     @admin.display(description="noise")
     def noise(self, config: Any) -> SafeString:
+        if config.noise is None:
+            return badge(NOT_COUNTED, Tone.INFO)
         sentences = noise_sentences(with_suggested_threshold(config.noise, config))
         return format_html_join("", "<p>{}</p>", ((sentence,) for sentence in sentences))
 

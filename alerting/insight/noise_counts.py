@@ -1,9 +1,11 @@
 """How noisy alert configurations are: two statements, however many configurations and alerts there are."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from django.db import OperationalError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, FloatField, OrderBy
 from django.db.models.sql.compiler import SQLCompiler
@@ -14,7 +16,10 @@ from alerting.insight.noise import FLAP_WITHIN, PERIOD, Noise, alerts_per_week
 from alerting.insight.suggestions import LONGEST_DELAY_MIN, suggest_delay
 from events.retention import kept_rows
 from opsapi import clock
-from opsapi.sql import fetch_rows
+from opsapi.sql import fetch_rows, statements_within, took_too_long
+
+NOISE_SECONDS: Final = 5.0
+"""The longest time of a statement about noise."""
 
 # The alerts that opened. A pending alert that ended is no noise. The index alert_config_noise has all columns
 # of this statement.
@@ -51,18 +56,38 @@ SELECT alert.config_id, count(*) {_DELIVERED} AND alert.config_id = ANY(%(ids)s)
 """
 
 
+class NoiseUnknownError(Exception):
+    """The noise could not be counted in time."""
+
+
+@contextmanager
+def noise_within_time() -> Iterator[None]:
+    """Let PostgreSQL end a statement about noise after NOISE_SECONDS.
+
+    Raises: NoiseUnknownError: a statement took longer.
+    """
+    try:
+        with transaction.atomic(), statements_within(NOISE_SECONDS):
+            yield
+    except OperationalError as error:
+        if not took_too_long(error):
+            raise
+        raise NoiseUnknownError from None
+
+
 def noise_since(now: datetime) -> datetime:
     """The start of the period: ended alerts that retention has deleted are not counted."""
     return now - min(PERIOD, kept_rows().alerts.period or PERIOD)
 
 
 def noise_of(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, Noise]:
-    """The noise of each configuration, by its ID."""
+    """The noise of each configuration, by its ID. Raises: NoiseUnknownError."""
     ids = [config.id for config in configs]
     since = noise_since(now)
     parameters: Mapping[str, Any] = {"ids": ids, "since": since, "flap": FLAP_WITHIN}
-    counted = {config_id: row for config_id, *row in fetch_rows(_NOISE, parameters)}
-    messages = dict(fetch_rows(_MESSAGES, parameters))
+    with noise_within_time():
+        counted = {config_id: row for config_id, *row in fetch_rows(_NOISE, parameters)}
+        messages = dict(fetch_rows(_MESSAGES, parameters))
     delays = shortest_delays(ids)
     return {
         config.id: _noise(
@@ -78,10 +103,15 @@ def noise_of(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, No
 
 
 def alerts_per_day(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, list[int]]:
-    """The alerts of each configuration in each of the last 24 hours of PERIOD, oldest first, by its ID."""
+    """The alerts of each configuration in each of the last 24 hours of PERIOD, oldest first, by its ID.
+
+    Raises: NoiseUnknownError.
+    """
     parameters = {"ids": [config.id for config in configs], "since": noise_since(now), "until": now}
     days = {config.id: [0] * PERIOD.days for config in configs}
-    for config_id, days_ago, count in fetch_rows(_DAYS, parameters):
+    with noise_within_time():
+        rows = fetch_rows(_DAYS, parameters)
+    for config_id, days_ago, count in rows:
         if days_ago < PERIOD.days:
             days[config_id][-1 - days_ago] = count
     return days

@@ -16,12 +16,12 @@ from alerting.insight.dry_run_documents import DryRunDocument, RequestedDryRun, 
 from alerting.insight.dry_runs import dry_run
 from alerting.insight.host_documents import ExplainedHost, ExplanationDocument
 from alerting.insight.host_explanations import explain_config
-from alerting.insight.noise_counts import noise_of
+from alerting.insight.noise_counts import NOISE_SECONDS, NoiseUnknownError, noise_of
 from alerting.insight.noise_documents import NoiseDocument
 from alerting.insight.threshold_suggestions import with_suggested_threshold
 from automation.hosts.store import host_with_id
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import get_or_404
+from opsapi.api.errors import get_or_404, unavailable
 from opsapi.api.query import identifier_parameter
 
 _USER_ID = identifier_parameter("userId", "Also explain why this user was, or was not, notified.")
@@ -79,7 +79,10 @@ class AnyConfigNoiseViewSet(AnyConfigViewSet):
 
     def noise(self, request: Request, **_: str) -> Response:
         """Get how noisy the configuration was in the last four weeks."""
-        noise = noise_of([self.stored], now=self.now)[self.stored.id]
+        try:
+            noise = noise_of([self.stored], now=self.now)[self.stored.id]
+        except NoiseUnknownError:
+            raise unavailable(f"counting the noise takes longer than {NOISE_SECONDS:.0f} s") from None
         noise = with_suggested_threshold(noise, self.stored)
         return Response(NoiseDocument.of(noise, alertConfigId=self.stored.id))
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import cast
 
 import pytest
 from django.db import connection
@@ -10,13 +11,17 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from alerting.configs.console import AlertConfigAdmin
+from alerting.configs.console import NOT_COUNTED, AlertConfigAdmin
+from alerting.insight import noise_counts
 from alerting.insight.noise_counts import alerts_per_day
 from alerting.models import AlertConfig
 from automation.models import Host
 from opsapi import clock
 from opsapi.console.admin_urls import list_url, page_url
+from opsapi.roles import Grant, Role
 from tests.admin.reading import shown
+from tests.client import ApiClient
+from tests.factories.accesslist import make_key
 from tests.factories.alerting import CONNECTIONS_ABOVE_100, make_alert, make_config, make_notification
 from tests.factories.automation import host_report, ingest
 
@@ -53,6 +58,37 @@ def test_the_list_shows_figures(console: Client, project: Project) -> None:
     row = row_of(console, noisy(project, [4, 4, 4, 4], messages=2))
     for words in ("<b>4.0</b>", "median 4 min", "3 flaps", "8 messages"):
         assert words in row
+
+
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counting never ends in time."""
+    monkeypatch.setattr(noise_counts, "NOISE_SECONDS", 0.01)
+    monkeypatch.setattr(noise_counts, "_NOISE", "SELECT pg_sleep(60)")
+    monkeypatch.setitem(cast(dict[str, str], noise_counts.FIGURES), "alerts", "SELECT 1.0 FROM pg_sleep(60)")
+
+
+@pytest.mark.usefixtures("endless")
+def test_noise_that_is_not_counted_in_time_is_said(console: Client, project: Project) -> None:
+    config = noisy(project, [4, 4])
+    assert NOT_COUNTED in row_of(console, config)
+    assert NOT_COUNTED in shown(console, page_url(config))
+    answer = ApiClient(make_key(Grant(Role.GROUP_READ_ONLY, group_id=project.id))).get(
+        f"/groups/{project.id}/alertConfigs/{config.id}/noise"
+    )
+    assert (answer.status_code, answer.json()["errorCode"]) == (503, "SERVICE_UNAVAILABLE")
+
+
+@pytest.mark.usefixtures("endless")
+@pytest.mark.parametrize("query", ["o=-4", "noisiest=alerts"])
+def test_a_list_that_is_not_sorted_in_time_has_its_usual_order(
+    console: Client, project: Project, query: str
+) -> None:
+    config = noisy(project, [4, 4])
+    answer = console.get(f"{list_url(AlertConfig)}?{query}&q=HOST", follow=True)
+    assert answer.redirect_chain == [(f"{list_url(AlertConfig)}?q=HOST", 302)]
+    assert f"{config.id}/change" in answer.content.decode()
+    assert "usual order" in answer.content.decode()
 
 
 def test_a_rule_without_alerts_shows_no_figures(console: Client, project: Project) -> None:
