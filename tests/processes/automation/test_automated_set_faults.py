@@ -30,6 +30,8 @@ NAMES = ("rs_0", "rs_1", "rs_2")
 SMALL, LARGE = 0.25, 0.5
 """Sizes of the cache in GB. Another size needs a restart."""
 KILLS = 200
+ROUNDS_AWAY = 300 if LONG else 2
+"""The rounds of agents without the platform: ten minutes in `make faults`."""
 LEAST_MEGABYTES = 300
 HOUR = 3600
 DISK_MEGABYTES = 512
@@ -174,9 +176,10 @@ def test_agents_disturb_no_member_while_the_platform_is_away(
             rounds = [len(machine.agent.rounds()) for machine in replica_set.machines]
             eventually(
                 lambda: all(
-                    len(machine.agent.rounds()) > number + 2
+                    len(machine.agent.rounds()) > number + ROUNDS_AWAY
                     for machine, number in zip(replica_set.machines, rounds, strict=True)
                 ),
+                1_200,
                 message="more rounds",
             )
             assert len(begun(replica_set)) == lines

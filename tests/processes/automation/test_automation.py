@@ -3,9 +3,13 @@
 import gzip
 import os
 import signal
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -29,8 +33,25 @@ def machine(scenario: Scenario) -> Iterator[AutomatedMachine]:
         yield made
 
 
-def test_a_standalone_server_is_downloaded_and_started_and_outlives_the_agent(scenario: Scenario) -> None:
-    with automated_machine(scenario, has_builds=False) as machine:
+@contextmanager
+def served(directory: Path) -> Iterator[str]:
+    """A server over HTTP for the files of the directory; its URL."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(directory))
+    with ThreadingHTTPServer((HOST, 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://{HOST}:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.parametrize("scheme", ["file", "http"])
+def test_a_standalone_server_is_downloaded_and_started_and_outlives_the_agent(
+    scenario: Scenario, scheme: str
+) -> None:
+    with automated_machine(scenario, has_builds=False) as machine, served(machine.directory) as url:
+        if scheme == "http":
+            machine.versions[0]["builds"][0]["url"] = f"{url}/{VERSION}"
         machine.agent.start()
         machine.reaches(machine.publish())
         assert ("DOWNLOAD", "DONE") in machine.moves()
