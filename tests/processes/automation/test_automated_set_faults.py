@@ -30,8 +30,8 @@ NAMES = ("rs_0", "rs_1", "rs_2")
 SMALL, LARGE = 0.25, 0.5
 """Sizes of the cache in GB. Another size needs a restart."""
 KILLS = 200
-ROUNDS_AWAY = 300 if LONG else 2
-"""The rounds of agents without the platform: ten minutes in `make faults`."""
+ROUNDS_AWAY = 300
+"""The rounds of agents without the platform: ten minutes."""
 LEAST_MEGABYTES = 300
 HOUR = 3600
 DISK_MEGABYTES = 512
