@@ -81,8 +81,10 @@ def _start(state: RunState, server: SimulatedServer, move: Move) -> None:
         time if time is not None and time <= now else None for time in (process.restart, process.resync)
     )
     version = move.version or server.version
+    # A version between two series starts with the file of the earlier version.
+    is_between = (series(server.file_version) or 0) < (series(version) or 0)
     is_file_of_other = server.file_version != version != process.version and server.file != server.settings
-    if version == server.version and is_file_of_other:
+    if version == server.version and is_file_of_other and not is_between:
         what = f"{server.name} starts {version} with the file of {server.file_version}"
         state.world.violates(FleetPromise.VERSION, what)
     why = state.world.start(server.name, version, server.file or {}, restart, resync)
