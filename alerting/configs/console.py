@@ -485,7 +485,8 @@ class AlertConfigAdmin(ConsoleAdmin):
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         now, names = clock.now(), team_names(rows)
         try:
-            noises, days = noise_of(rows, now=now), alerts_per_day(rows, now=now)
+            with noise_within_time():
+                noises, days = noise_of(rows, now=now), alerts_per_day(rows, now=now)
         except NoiseUnknownError:
             noises, days = {}, {}
         for config in rows:

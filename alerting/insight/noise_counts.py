@@ -81,13 +81,12 @@ def noise_since(now: datetime) -> datetime:
 
 
 def noise_of(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, Noise]:
-    """The noise of each configuration, by its ID. Raises: NoiseUnknownError."""
+    """The noise of each configuration, by its ID. Call it within `noise_within_time`."""
     ids = [config.id for config in configs]
     since = noise_since(now)
     parameters: Mapping[str, Any] = {"ids": ids, "since": since, "flap": FLAP_WITHIN}
-    with noise_within_time():
-        counted = {config_id: row for config_id, *row in fetch_rows(_NOISE, parameters)}
-        messages = dict(fetch_rows(_MESSAGES, parameters))
+    counted = {config_id: row for config_id, *row in fetch_rows(_NOISE, parameters)}
+    messages = dict(fetch_rows(_MESSAGES, parameters))
     delays = shortest_delays(ids)
     return {
         config.id: _noise(
@@ -105,13 +104,11 @@ def noise_of(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, No
 def alerts_per_day(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, list[int]]:
     """The alerts of each configuration in each of the last 24 hours of PERIOD, oldest first, by its ID.
 
-    Raises: NoiseUnknownError.
+    Call it within `noise_within_time`.
     """
     parameters = {"ids": [config.id for config in configs], "since": noise_since(now), "until": now}
     days = {config.id: [0] * PERIOD.days for config in configs}
-    with noise_within_time():
-        rows = fetch_rows(_DAYS, parameters)
-    for config_id, days_ago, count in rows:
+    for config_id, days_ago, count in fetch_rows(_DAYS, parameters):
         if days_ago < PERIOD.days:
             days[config_id][-1 - days_ago] = count
     return days

@@ -16,7 +16,7 @@ from alerting.insight.dry_run_documents import DryRunDocument, RequestedDryRun, 
 from alerting.insight.dry_runs import dry_run
 from alerting.insight.host_documents import ExplainedHost, ExplanationDocument
 from alerting.insight.host_explanations import explain_config
-from alerting.insight.noise_counts import NOISE_SECONDS, NoiseUnknownError, noise_of
+from alerting.insight.noise_counts import NOISE_SECONDS, NoiseUnknownError, noise_of, noise_within_time
 from alerting.insight.noise_documents import NoiseDocument
 from alerting.insight.threshold_suggestions import with_suggested_threshold
 from automation.hosts.store import host_with_id
@@ -80,7 +80,8 @@ class AnyConfigNoiseViewSet(AnyConfigViewSet):
     def noise(self, request: Request, **_: str) -> Response:
         """Get how noisy the configuration was in the last four weeks."""
         try:
-            noise = noise_of([self.stored], now=self.now)[self.stored.id]
+            with noise_within_time():
+                noise = noise_of([self.stored], now=self.now)[self.stored.id]
         except NoiseUnknownError:
             raise unavailable(f"counting the noise takes longer than {NOISE_SECONDS:.0f} s") from None
         noise = with_suggested_threshold(noise, self.stored)

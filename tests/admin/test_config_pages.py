@@ -225,7 +225,7 @@ class TestPages:
     ) -> None:
         config = make_config(project)
         ProjectFactory.create_batch(5)
-        with django_assert_max_num_queries(22):
+        with django_assert_max_num_queries(27):
             shown(console, url(config))
 
 
