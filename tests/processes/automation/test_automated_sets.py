@@ -12,6 +12,7 @@ from tests.processes.automated_set import AutomatedSet
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
 
 NAMES = ("rs_0", "rs_1", "rs_2")
+OF_A_NEW_MEMBER = ("SET_DEFAULT_CONCERN", "ADD_MEMBER", "CHANGE_MEMBER")
 FOLLOWING = """
 SELECT array_agg(restart.process)
 FROM automation_planturn down
@@ -67,7 +68,7 @@ def test_members_on_three_machines_restart_compact_copy_their_data_and_change_wi
         added, arbiter = (replica_set.process(name, cache=0.5) for name in ("rs_3", "rs_4"))
         kinds, names = [{}, {}, {}, {"arbiterOnly": True}], ("rs_0", "rs_1", "rs_3")
         goal = replica_set.publish(*rest, added, arbiter, members=kinds)
-        replica_set.reaches(goal, *names, "rs_4", killed_at=["ADD_MEMBER"])
+        replica_set.reaches(goal, *names, "rs_4", killed_at=OF_A_NEW_MEMBER)
         states_of = replica_set.member_states
         assert replica_set.is_serving("rs_3")
         eventually(lambda: states_of()["rs_4"] == "ARBITER", message="the primary hears from the arbiter")

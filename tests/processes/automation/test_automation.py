@@ -45,13 +45,8 @@ def served(directory: Path) -> Iterator[str]:
             server.shutdown()
 
 
-@pytest.mark.parametrize("scheme", ["file", "http"])
-def test_a_standalone_server_is_downloaded_and_started_and_outlives_the_agent(
-    scenario: Scenario, scheme: str
-) -> None:
-    with automated_machine(scenario, has_builds=False) as machine, served(machine.directory) as url:
-        if scheme == "http":
-            machine.versions[0]["builds"][0]["url"] = f"{url}/{VERSION}"
+def test_a_standalone_server_is_downloaded_and_started_and_outlives_the_agent(scenario: Scenario) -> None:
+    with automated_machine(scenario, has_builds=False) as machine:
         machine.agent.start()
         machine.reaches(machine.publish())
         assert ("DOWNLOAD", "DONE") in machine.moves()
@@ -61,6 +56,16 @@ def test_a_standalone_server_is_downloaded_and_started_and_outlives_the_agent(
         assert machine.agent.stop() == 0
         assert is_running(pid)
         assert scenario.log().count("AUTOMATION_CONFIG_FETCHED_AUDIT") == 1
+
+
+def test_an_agent_that_is_killed_while_it_downloads_over_http_downloads_again(scenario: Scenario) -> None:
+    with automated_machine(scenario, has_builds=False) as machine, served(machine.directory) as url:
+        machine.versions[0]["builds"][0]["url"] = f"{url}/{VERSION}"
+        machine.agent.start()
+        goal = machine.publish()
+        _kill_at(machine, "DOWNLOAD")
+        machine.reaches(goal)
+        assert machine.ask({"buildInfo": 1})["version"] == VERSION
 
 
 def test_a_parameter_changes_at_run_time_and_the_cache_size_by_a_restart(machine: AutomatedMachine) -> None:
