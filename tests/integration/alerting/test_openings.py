@@ -10,7 +10,15 @@ import pytest
 
 from accesslist.models import Project
 from alerting.engine import worker as worker_module
-from alerting.engine.evaluation import _OPENING, _OVER, OPENED_AT_ONCE, close_over, open_tracked
+from alerting.engine.evaluation import (
+    _CONFIRMED_OPENING,
+    _OPENING,
+    _OVER,
+    MOST_COMPARED,
+    OPENED_AT_ONCE,
+    close_over,
+    open_tracked,
+)
 from alerting.engine.worker import Worker
 from alerting.models import Alert
 from automation.models import Host
@@ -78,7 +86,7 @@ def make_many(project: Project) -> None:
 
 def rows_read(*tables: str, search: str = _OPENING) -> int:
     """The rows of these tables that the search for alerts to open or to close reads."""
-    parameters = {"now": NOW, "limit": OPENED_AT_ONCE}
+    parameters = {"now": NOW, "limit": OPENED_AT_ONCE, "since": NOW - 50 * SECOND}
     [(plan,)] = fetch_rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {search}", parameters)
     return sum(_rows((plan if isinstance(plan, list) else json.loads(plan))[0]["Plan"], tables))
 
@@ -104,6 +112,22 @@ def test_the_search_reads_the_first_alerts_and_signals(
     assert rows_read("alerting_alert", "events_signal") <= OPENED_AT_ONCE + 20
     assert open_tracked(now=NOW) == (1 if is_blocked else OPENED_AT_ONCE)
     assert other.id in opened()
+
+
+@each("has_statistics", [False, True])
+def test_a_search_for_confirmed_alerts_reads_the_first_alerts(
+    project: Project, other: Project, has_statistics: bool
+) -> None:
+    ingest(project, host_report(), now=NOW - 60 * SECOND)
+    Signal.objects.all().delete()
+    make_many(project)
+    Signal.objects.all().delete()
+    Alert.objects.filter(group_id=project.id).update(facts={"hostId": Host.objects.get().id})
+    if has_statistics:
+        execute("ANALYZE alerting_alert, events_signal, automation_host")
+    assert rows_read("alerting_alert", search=_CONFIRMED_OPENING) <= MOST_COMPARED + 20
+    assert open_tracked(now=NOW, absent_since=NOW - 50 * SECOND) == 1
+    assert opened() == {other.id}
 
 
 @each("is_blocked", [False, True])
