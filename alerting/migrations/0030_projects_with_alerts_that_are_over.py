@@ -12,7 +12,9 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="alert",
             index=models.Index(
-                fields=["group", "updated"], name="alert_over", condition=Q(over__isnull=False, status__in=["TRACKING", "OPEN"])
+                fields=["group", "updated"],
+                name="alert_over",
+                condition=Q(over__isnull=False, status__in=["TRACKING", "OPEN"]),
             ),
         ),
     ]
