@@ -372,7 +372,7 @@ _MOST_PROJECTS = 50
 
 
 NOT_COUNTED = "not counted in time"
-"""Instead of the noise."""
+"""The text of a cell if counting the noise takes too long."""
 
 
 @admin.register(AlertConfig)

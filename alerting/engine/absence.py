@@ -1,4 +1,4 @@
-"""Whether no worker ran for a time, so that alerts in their delay wait for reports."""
+"""Notices that no worker ran for a time. Alerts in their delay then wait for reports."""
 
 import time
 from collections.abc import Callable

@@ -78,13 +78,13 @@ SELECT alert.id FROM alerting_alert AS alert
 
 
 def unconfirmed_alerts(ids: Collection[str], *, since: datetime) -> set[str]:
-    """Return the alerts among these that no report observed `since` has confirmed."""
+    """Return the alerts among these that no observation after `since` has confirmed."""
     rows = fetch_rows(_UNCONFIRMED, {"ids": list(ids), "since": since}) if ids else ()
     return {alert_id for (alert_id,) in rows}
 
 
 def confirmed_since(now: datetime, *, absent_since: datetime | None) -> datetime | None:
-    """Return since when an observation confirms an alert; None while the platform waits for no report.
+    """Return the time after which an observation confirms an alert; None if the platform waits for no report.
 
     `absent_since`: the beginning of the last absence of all workers, while a worker waits for reports.
     """

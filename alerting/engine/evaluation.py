@@ -780,7 +780,7 @@ _DUE = f"""
               AND NOT EXISTS (SELECT FROM late WHERE late.oldest <= alert.opens AND {IS_OF_AGENT})
             ORDER BY alert.opens"""  # noqa: S608 - built from constants
 MOST_COMPARED = 1_000
-"""After the platform was away, so many due alerts of a project are compared with reports at once."""
+"""The most due alerts of a project that a search compares with reports after the platform was away."""
 _CONFIRMED = f"""
            SELECT alert.id, alert.group_id, alert.opens FROM ({_DUE} LIMIT {MOST_COMPARED}) AS alert
             WHERE {IS_CONFIRMED} ORDER BY alert.opens"""  # noqa: S608 - built from constants

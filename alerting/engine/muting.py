@@ -320,10 +320,8 @@ def _planned_ends(targets: set[str], times: dict[tuple[str, str], list[PlannedTi
 
 LOOKS_AGAIN = timedelta(seconds=5)
 """How long a message waits before the platform looks for a report again."""
-
-
 MOST_TARGETS = 20
-"""So many alerts of a message are compared with reports."""
+"""The most alerts of a message that are compared with reports."""
 
 
 def unconfirmed_messages(

@@ -52,7 +52,7 @@ def clocks_start(*, counting_since: datetime, swept: datetime | None, now: datet
 
 
 def reports_awaited_since(*, counting_since: datetime, now: datetime) -> datetime | None:
-    """Since when an observation counts as recent after nobody could report.
+    """Return the time after which observations are recent if agents could not report before.
 
     None if agents have had the heartbeat timeout to report since the start of the clocks. The first report
     can start them, so it is observed a little earlier.

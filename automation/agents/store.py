@@ -66,7 +66,7 @@ def last_sweep() -> datetime | None:
 
 
 def awaited_since(now: datetime) -> datetime | None:
-    """Return since when observations are recent, while the platform waits because nobody could report."""
+    """Return the time after which observations are recent, while the platform waits for the first reports."""
     counting_since = FleetWatch.objects.values_list("counting_since", flat=True).first()
     return counting_since and reports_awaited_since(counting_since=counting_since, now=now)
 

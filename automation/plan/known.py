@@ -86,7 +86,7 @@ def turn_holds(
 ) -> list[PlanHold]:
     """Why the process does not get the turn for a move now; empty if all guards hold.
 
-    `member`: which CHANGE_MEMBER or REMOVE_MEMBER changes; empty if the agent does not say.
+    `member`: the member that the move changes or removes; empty if the agent does not say.
     """
     if unit.refused:
         return list(unit.refused)

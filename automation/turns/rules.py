@@ -200,7 +200,7 @@ class TurnRequest:
     `request_id`: chosen by the agent, another for each turn. `goal_version`: of the document that it carries
     out; None if it does not say. `length`: how long the move can take. `members`: the members of the replica
     set as the set itself says: names of processes, or `host:port`; None if the agent does not say.
-    `member`: which CHANGE_MEMBER or REMOVE_MEMBER changes; None if the agent does not say. `failure`:
+    `member`: the member that the move changes or removes; None if the agent does not say. `failure`:
     why a move failed that takes no turn; only such a move has one. `waits`: why the guards of the agent let
     the move wait, so that it does not ask for the turn yet. `follows`: the identity of the held turn
     for the step-down of the process, which this turn continues.
