@@ -39,8 +39,9 @@ def host_report(
     problem: str | None = None,
     **metrics: float,
 ) -> HostReport:
-    """What is said of a standalone host on port 27017; metrics by name, one sample each."""
-    samples = {Metric(name): [(clock.now(), number)] for name, number in metrics.items()}
+    """What is said of a standalone host on port 27017; metrics by name, one sample each at the same time."""
+    now = clock.now()
+    samples = {Metric(name): [(now, number)] for name, number in metrics.items()}
     return HostReport(
         address=Address(hostname, 27017),
         type_name=type_name,
