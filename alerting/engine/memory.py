@@ -49,6 +49,7 @@ from alerting.incidents.models import Alert, Incident
 from alerting.incidents.store import IncidentMessage, Member
 from alerting.incidents.topology import (
     LARGEST_SHARE,
+    MOST_ALERTS,
     FleetUnit,
     FleetUnits,
     OpenedAlert,
@@ -149,7 +150,8 @@ class MemoryIncidents(Generic[AnyAlert]):
         incidents = [
             incident
             for incident in self.incidents_grouped(config_id)
-            if incident.group_id == group_id and (incident.id, _OPEN) in self.members
+            if incident.group_id == group_id
+            and 0 < len(self.members_with(AlertStatus.OPEN, incident.id)) < MOST_ALERTS
         ]
         return sorted(
             incidents,

@@ -23,6 +23,7 @@ from alerting.engine.schedule import alert_row, schedule_ends
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import GROUPED, Alert, Incident
 from alerting.incidents.topology import (
+    MOST_ALERTS,
     OpenedAlert,
     OpenIncident,
     Opening,
@@ -134,9 +135,10 @@ UPDATE alerting_alert AS alert SET incident_id = joined.incident
 
 def incidents_to_join(config_id: str, group_id: str) -> list[Incident]:
     """Return the incidents of a configuration and project that an alert can join, the oldest first."""
+    opened = Alert.objects.filter(incident_id=OuterRef("id"), status=AlertStatus.OPEN.value)
     # A worker of a version without grouping, during an upgrade, ends alerts and leaves their incident open.
-    is_open = Exists(Alert.objects.filter(incident_id=OuterRef("id"), status=AlertStatus.OPEN.value))
-    lasting = Incident.objects.filter(GROUPED, is_open, config_id=config_id, group_id=group_id, ended=None)
+    has_room = Exists(opened), ~Exists(opened[MOST_ALERTS - 1 :])
+    lasting = Incident.objects.filter(GROUPED, *has_room, config_id=config_id, group_id=group_id, ended=None)
     first_target = Alert.objects.filter(id=OuterRef("lead_id")).values("target_key")
     return list(lasting.order_by("created", Subquery(first_target), "id"))
 

@@ -188,6 +188,8 @@ class OpenIncident:
                 return True
 
 
+MOST_ALERTS = 10_000
+"""An incident with this many open alerts takes no more, because all of them decide its messages."""
 MOST_LABELS = 16
 """The most labels that are compared at once, and that an opening of several alerts adds to an incident."""
 LARGEST_SHARE = 0.75

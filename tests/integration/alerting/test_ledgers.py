@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.engine import memory
 from alerting.engine.claims import claim
 from alerting.engine.delivery import decide, record
 from alerting.engine.ledger import Ledger
@@ -19,6 +20,7 @@ from alerting.engine.muting import Muting
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.schedule import schedule_acknowledged
 from alerting.engine.transition import ConfigView
+from alerting.incidents import grouping
 from alerting.incidents.changes import (
     AlertChanges,
     AlertEnd,
@@ -246,6 +248,28 @@ def test_a_grouped_outage_that_grows_and_recovers(project: Project) -> None:
     assert kinds >= {(MessageKind.UPDATE, part) for part in (None, "CHANGE", "UNGROUPED")}
     assert Notification.objects.filter(said_members__gte=3).exists()
     assert Incident.objects.exclude(ended=None).count() == Incident.objects.count() > 0
+
+
+def test_an_incident_with_the_most_open_alerts_takes_no_more(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for users in (grouping, memory):
+        monkeypatch.setattr(users, "MOST_ALERTS", 2)
+    fleet(project, "a0", "a1", "a2", "a3", "a4")
+    both = BothLedgers(make_config(project, grouping="TOPOLOGY", groupWaitSec=WAIT))
+    steps = [
+        ("open", (["a0"], at(0))),
+        ("open", (["a1"], at(10))),
+        ("open", (["a2"], at(20))),
+        ("close", (["a0"], at(30))),
+        ("open", (["a3"], at(40))),  # The first incident has room again.
+        ("open", (["a4"], at(50))),
+    ]
+    after_each(both, steps)
+    incidents = Alert.objects.order_by("target_key").values_list("incident_id", flat=True)
+    first, _, second, _, _ = incidents
+    assert list(incidents) == [first, first, second, first, second]
+    assert first != second
 
 
 def test_an_incident_whose_alerts_end_in_late_reports(project: Project) -> None:
