@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 from django.utils.functional import cached_property
 
+from opsapi import clock
+from opsapi.api.links import DISCOVERY
+from opsapi.clock import wire_time
 from tests.api import bodies
 from tests.budgets import inputs
 from tests.budgets.inputs import PATTERNS, RECURRENCES
@@ -18,7 +22,7 @@ _WHOLE = ""
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The request that is measured; a path that begins with `/api`, `/agents` or `/admin` is whole."""
+    """The request that is measured. Paths of the API are below the project, other paths are whole."""
 
     method: str
     path: str
@@ -162,6 +166,30 @@ def _explanation(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
     return Call("GET", f"/alerts/{alert['id']}/explanation")
 
 
+def _incident(bench: Bench, tenant: Tenant, genes: Genes) -> str:
+    """An incident of this number of hosts. Returns the path of its first alert."""
+    made = inputs.config(bench.site, notifications=genes["notifications"], grouped=True)
+    tenant.made("/alertConfigs", made)
+    members = [
+        {**host, "replicaSetName": "rs"}
+        for host in inputs.hosts(genes["hosts"], long_names=False, reachable=False)
+    ]
+    for start in range(0, len(members), 1_000):
+        tenant.report(inputs.report(*members[start : start + 1_000]))
+    tenant.waits_idle()
+    (alert, *_) = inputs.results(tenant.send("GET", "/alerts?itemsPerPage=1"))
+    return f"/alerts/{alert['id']}"
+
+
+def _acknowledge(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    until = wire_time(clock.now() + timedelta(hours=1))
+    return Call("PATCH", _incident(bench, tenant, genes), {"acknowledgedUntil": until})
+
+
+def _notifications(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    return Call("GET", f"{_incident(bench, tenant, genes)}/notifications?itemsPerPage=500")
+
+
 def _explain(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
     tenant.report(inputs.report(*inputs.hosts(genes["hosts"]), labelled=True))
     found = inputs.matchers(genes["pattern"], genes["matchers"], 1)
@@ -213,6 +241,22 @@ def _revision(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
         f"SELECT id FROM automation_automationrevision WHERE group_id = '{tenant.id}' AND number = {number}"  # noqa: S608 - an id
     )
     return Call("GET", f"/admin/automation/automationrevision/{bench.site.platform.ask(query)}/change/")
+
+
+def _part(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    _versions(bench, tenant, genes)
+    return Call("GET", f"{tenant.automation}?hostname=db0.example.com")
+
+
+def _automation_dry_run(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    version = _versions(bench, tenant, genes)
+    changed = inputs.automation_document(genes["processes"], genes["options"], 1, version=version)
+    return Call("PUT", "/automationConfig?dryRun=true", changed)
+
+
+def _restore(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    _versions(bench, tenant, genes)
+    return Call("POST", "/automationConfig/revisions/1/restore", {})
 
 
 def _leases(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
@@ -274,6 +318,18 @@ def _export(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
     return Call("GET", f"/admin/events/event/csv/?{urlencode({**project, **found})}")
 
 
+def _databases(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    named = {"databases": [{"databaseName": f"d{number}"} for number in range(genes["databases"])]}
+    tenant.report(inputs.report(bodies.host(**named)))
+    (host,) = inputs.results(tenant.send("GET", "/hosts"))
+    return Call("GET", f"/hosts/{host['id']}/databases?itemsPerPage=500&includeCount=true")
+
+
+def _discovery(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
+    tenant.report(inputs.report(*inputs.hosts(genes["hosts"], long_names=False), labelled=genes["labels"]))
+    return Call("GET", f"{DISCOVERY}/groups/{tenant.id}/discovery")
+
+
 def _measurements(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
     (host, *_) = inputs.results(tenant.send("GET", "/hosts"))
     query = {"granularity": genes["granularity"], "period": genes["period"]}
@@ -299,6 +355,7 @@ def _status(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
 
 _MATCHED: Choices = {"pattern": PATTERNS, "matchers": (1, 10, 50)}
 _OF_VERSIONS: Choices = {"processes": (1, 500, 5_000), "options": (0, 20, 200), "versions": (1, 2, 6)}
+_OF_INCIDENT: Choices = {"hosts": (10, 1_000, 5_000), "notifications": (1, 5)}
 _OF_WINDOW: Choices = {"pattern": PATTERNS, "matchers": (1, 9)}
 _TEXTS = ("db1", "% _%", "a" * 200, "HOST")
 _EVENT_FILTERS = {
@@ -383,6 +440,8 @@ OPERATIONS = (
         {**_OF_WINDOW, "windows": (1, 90), "notifications": (1, 50)},
         _explanation,
     ),
+    Operation("acknowledgement of an incident", _OF_INCIDENT, _acknowledge),
+    Operation("notifications of an incident", _OF_INCIDENT, _notifications),
     Operation("explanation of a host", {**_MATCHED, "hosts": (10, 5_000)}, _explain),
     Operation(
         "publish an automation document",
@@ -390,6 +449,9 @@ OPERATIONS = (
         _automation,
     ),
     Operation("progress of an automation document", _OF_VERSIONS, _progress),
+    Operation("dry run of an automation document", _OF_VERSIONS, _automation_dry_run),
+    Operation("restore of a revision", _OF_VERSIONS, _restore),
+    Operation("document of a machine", _OF_VERSIONS, _part),
     Operation("turn of an agent", _OF_VERSIONS, _turn),
     Operation("page of a revision", _OF_VERSIONS, _revision),
     Operation("shares of agents", {"agents": (1, 4, 20), "hosts": (10, 1_000, 10_000)}, _leases),
@@ -415,6 +477,8 @@ OPERATIONS = (
         _list,
         reads=True,
     ),
+    Operation("databases of a host", {"databases": (1, 100, 10_000)}, _databases),
+    Operation("hosts for scrapers", {"hosts": (10, 1_000, 10_000), "labels": (False, True)}, _discovery),
     Operation(
         "search in the console",
         {

@@ -94,6 +94,11 @@ class Tenant:
         return f"{AGENTS}/groups/{self.id}/reports"
 
     @property
+    def automation(self) -> str:
+        """The path of the automation document for an agent."""
+        return f"{AGENTS}/groups/{self.id}/automation"
+
+    @property
     def turns(self) -> str:
         """The path of the turns of agents."""
         return f"{AGENTS}/groups/{self.id}/turns"

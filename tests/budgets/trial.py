@@ -7,7 +7,7 @@ from tests.budgets.operations import Bench, Call, Operation
 from tests.budgets.search import Findings, Genes, TriedInput, search
 from tests.budgets.site import RefusedError, Tenant
 
-_WHOLE = ("/api/", "/agents/", "/admin/")
+_WHOLE = ("/api/", "/agents/", "/prometheus/", "/admin/")
 
 
 class BudgetTrial:
