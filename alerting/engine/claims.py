@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from alerting.engine.claim_rules import LeasedNotification, RunningRequest, choose
-from alerting.engine.leases import is_lapsed, lease_began
+from alerting.engine.leases import is_lapsed, is_prolonged, lease_began
 from alerting.engine.ledger import Ledger
 from alerting.engine.models import Notification
 from alerting.engine.postgresql import POSTGRESQL
@@ -55,7 +55,8 @@ def _running(row: LeasedNotification, worker: int) -> RunningRequest:
         project=row.project,
         host=row.host,
         began=lease_began(row.leased, row.until),
-        steady=row.steady,
+        # Further mails do not wait until a slow mail server replies.
+        steady=row.steady or is_prolonged(row.leased, row.until),
         mine=row.worker == worker,
     )
 

@@ -131,6 +131,11 @@ def lease_began(leased: datetime | None, until: datetime) -> datetime:
     return leased or until - LEASE
 
 
+def is_prolonged(leased: datetime | None, until: datetime) -> bool:
+    """Return whether a lease was prolonged, because its attempt takes long."""
+    return until - lease_began(leased, until) > LEASE
+
+
 @transaction.atomic(savepoint=False)
 def leases_prolong(notifications: Sequence[Notification], *, now: datetime) -> set[str]:
     """Prolong the leases of these notifications, and return the ids of the notifications that are still
