@@ -22,6 +22,7 @@ from automation.desired_state.document.text import read, write
 from automation.desired_state.models import LONGEST_AGENT_VERSION, AutomationRevision
 from automation.desired_state.store import (
     document_at,
+    documents_room,
     goal_document,
     goal_version,
     new_addresses,
@@ -122,10 +123,11 @@ def automation_config_restore(
 
     `version` must be the current version; None accepts any.
 
-    Raises: ApiError: as `publication`, AUTOMATION_CONFIG_REVISION_NOT_FOUND, or GROUP_NOT_FOUND if the
-    project was deleted meanwhile.
+    Raises: ApiError: as `publication` and `documents_room`, AUTOMATION_CONFIG_REVISION_NOT_FOUND, or
+    GROUP_NOT_FOUND if the project was deleted meanwhile.
     """
-    with _publishing(group_id, actor, now, dry_run=dry_run) as act:
+    room = documents_room([number, goal_version(group_id)], group_id=group_id)
+    with room, _publishing(group_id, actor, now, dry_run=dry_run) as act:
         stored = goal_document(group_id)
         code = ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND
         older = get_or_404(document_at(number, group_id=group_id), code, str(number))

@@ -21,11 +21,10 @@ from automation.desired_state.editor import EDIT
 from automation.desired_state.models import AutomationRevision, ProcessStatus
 from automation.desired_state.previews import preview_of
 from automation.desired_state.set_wizard import NEW_REPLICA_SET
-from automation.desired_state.store import documents_octets, goal_version, revision_at
+from automation.desired_state.store import documents_room, goal_version, revision_at
 from automation.turns.console import PAUSE, RESUME, SET_WIZARD, is_current, plan_url
 from events.diffs import changed_resources
 from opsapi import clock
-from opsapi.api.bodies import LARGE_BODIES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
@@ -111,9 +110,8 @@ def _side_by_side(revision: AutomationRevision) -> RevisionComparison | None:
     """The previous version; None if there is none."""
     number = revision.number - 1
     group_id = revision.group_id
-    octets = documents_octets([number, revision.number], group_id=group_id)
     try:
-        with LARGE_BODIES.taking(octets, group_id=group_id):
+        with documents_room([number, revision.number], group_id=group_id):
             before = _text_at(number, group_id)
             if before is None:
                 return None

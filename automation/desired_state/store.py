@@ -1,7 +1,8 @@
 """Reading the automation configuration, its revisions, and the progress of its processes."""
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -23,6 +24,7 @@ from automation.plan.reading import read_goal
 from automation.plan.reported import DrawnPlan, FleetReports, ReportedProcess, drawn_plan
 from automation.plan.values import MemberState, PlanHold
 from automation.sections import Section, process_addresses, process_name, processes
+from opsapi.api.bodies import LARGE_BODIES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.encryption import CannotDecryptError, decrypt
@@ -89,11 +91,16 @@ def document_at(number: int, *, group_id: str) -> Mapping[str, Any] | None:
     return read(revision_text(revision)) if revision else None
 
 
-def documents_octets(numbers: Collection[int], *, group_id: str) -> int:
-    """Return the size of the stored documents of these versions, without reading them."""
+@contextmanager
+def documents_room(numbers: Collection[int], *, group_id: str) -> Iterator[None]:
+    """Run the block, which reads the documents of these versions. They count as large bodies.
+
+    Raises: ApiError: RATE_LIMITED, if large bodies and documents leave no room.
+    """
     octets = Func("document", function="octet_length", output_field=IntegerField())
     sizes = revisions_of(group_id).filter(number__in=numbers).annotate(octets=octets)
-    return sum(sizes.values_list("octets", flat=True))
+    with LARGE_BODIES.taking(sum(sizes.values_list("octets", flat=True)), group_id=group_id):
+        yield
 
 
 def _without_documents(group_id: str) -> QuerySet[AutomationRevision]:

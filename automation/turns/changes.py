@@ -25,7 +25,12 @@ from accesslist.changes import RecordedAct, acting
 from accesslist.locks import scope_lock_shared
 from automation.agents.models import FleetWatch
 from automation.desired_state.document.machine import is_of_machine
-from automation.desired_state.store import goal_document, goal_version, hosts_of_processes
+from automation.desired_state.store import (
+    documents_room,
+    goal_document,
+    goal_version,
+    hosts_of_processes,
+)
 from automation.hooks import turn_ended
 from automation.hosts.models import Host
 from automation.hosts.store import facts_of_host
@@ -238,18 +243,20 @@ def turn_ask(*, group_id: str, request: TurnRequest, actor: Actor, now: datetime
     Raises: ApiError: AUTOMATION_TURN_REFUSED with the reason; AUTOMATION_TURN_OVER, if the turn of a repeated
     request has ended; AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, if the agent carries out another version;
     INVALID_ATTRIBUTE with the wrong field; LIMIT_REACHED, if the project has stored too much today and the
-    turn is new, or the plan has stopped already; GROUP_NOT_FOUND, if the project was deleted meanwhile.
+    turn is new, or the plan has stopped already; GROUP_NOT_FOUND, if the project was deleted meanwhile;
+    RATE_LIMITED, as `documents_room`.
     """
-    # Before the transaction, because a large document takes long to read.
-    document = goal_document(group_id)
-    with limit_noted(group_id=group_id, now=now), _acting(group_id, actor, now) as act:
-        if goal_version(group_id) != document["version"]:
-            document = goal_document(group_id)
-        _expire(act, group_id)
-        answer: PlanTurn | _TurnRefusal | None = _repeated(group_id, request, now)
-        if answer is None:
-            subject = _subject(group_id, document, request)
-            answer = _failed(act, request, subject) or _decide(act, request, subject)
+    with documents_room([goal_version(group_id)], group_id=group_id):
+        # Before the transaction, because a large document takes long to read.
+        document = goal_document(group_id)
+        with limit_noted(group_id=group_id, now=now), _acting(group_id, actor, now) as act:
+            if goal_version(group_id) != document["version"]:
+                document = goal_document(group_id)
+            _expire(act, group_id)
+            answer: PlanTurn | _TurnRefusal | None = _repeated(group_id, request, now)
+            if answer is None:
+                subject = _subject(group_id, document, request)
+                answer = _failed(act, request, subject) or _decide(act, request, subject)
     if isinstance(answer, PlanTurn):
         return answer
     first = answer.holds[0]

@@ -14,7 +14,7 @@ from automation.desired_state.document.machine import machine_part
 from automation.desired_state.store import (
     ProcessState,
     document_at,
-    documents_octets,
+    documents_room,
     fleet_reports,
     goal_document,
     goal_version,
@@ -42,7 +42,6 @@ from automation.turns.rules import (
     stored_set,
     with_turns,
 )
-from opsapi.api.bodies import LARGE_BODIES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.clock import wire_time
@@ -265,10 +264,8 @@ def _drawn_plans(
     group_id: str, version: int, reached: Mapping[str, int], pause: PausedPlan | None, now: datetime
 ) -> Mapping[str, ShownPlan]:
     """The plans of replica sets and processes that have not reached the version."""
-    # Several documents are read, so requests wait for room as large bodies do.
     candidates = sorted({number for number in reached.values() if 0 < number < version}, reverse=True)
-    octets = documents_octets([version, *candidates[:MOST_DOCUMENTS]], group_id=group_id)
-    with LARGE_BODIES.taking(octets, group_id=group_id):
+    with documents_room([version, *candidates[:MOST_DOCUMENTS]], group_id=group_id):
         document = goal_document(group_id)
         goal = read_goal(document)
         behind = tuple(
@@ -343,9 +340,10 @@ def machine_state(group_id: str) -> MachineState:
 def machine_config(group_id: str, hostname: str, state: MachineState) -> JsonObject:
     """Return the part of the document for a machine, with its secrets.
 
-    Raises: ApiError: SERVICE_UNAVAILABLE, if the document cannot be decrypted.
+    Raises: ApiError: SERVICE_UNAVAILABLE, if the document cannot be decrypted; as `documents_room`.
     """
-    part = machine_part(goal_document(group_id), machine_key(hostname))
+    with documents_room([state.version], group_id=group_id):
+        part = machine_part(goal_document(group_id), machine_key(hostname))
     own = {process_name(process) for process in part["processes"]}
     sets = {stored_set(name) for name in map(set_name, part["processes"]) if name}
     stopped = [stop for stop in state.stops if stop.process in own or stop.replica_set in sets]

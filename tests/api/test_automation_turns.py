@@ -14,6 +14,7 @@ from automation.models import PlanTurn, WaitingMove
 from automation.turns.changes import plans_sweep
 from events.models import Event
 from opsapi import clock
+from opsapi.api import bodies as read_bodies
 from opsapi.api.links import AGENTS
 from opsapi.roles import Grant, Role
 from tests.api import bodies
@@ -55,6 +56,27 @@ def ready(publisher: ApiClient, path: str, project: Project) -> Project:
 
 def events(project: Project, name: str) -> list[Any]:
     return list(Event.objects.filter(group_id=project.id, event_type=name).order_by("id"))
+
+
+def test_requests_that_read_large_documents_wait_for_room(
+    agent: ApiClient, publisher: ApiClient, ready: Project, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = {
+        "turn": lambda: ask(agent, ready, asked()),
+        "document of a machine": lambda: agent.request(
+            "GET", f"/groups/{ready.id}/automation?hostname={machine(1)}", base=AGENTS
+        ),
+        "restore": lambda: publisher.post(f"{path}/revisions/1/restore", None),
+    }
+    monkeypatch.setattr(read_bodies, "LARGE_BODY", 1_000)
+    with read_bodies.LARGE_BODIES.taking(1024**3):
+        refused = {name: request().json()["errorCode"] for name, request in requests.items()}
+    assert set(refused.values()) == {"RATE_LIMITED"}
+    assert {name: request().status_code for name, request in requests.items()} == {
+        "turn": 201,
+        "document of a machine": 200,
+        "restore": 200,
+    }
 
 
 def test_a_turn_is_granted_for_half_a_minute(agent: ApiClient, ready: Project) -> None:
