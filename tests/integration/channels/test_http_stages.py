@@ -501,6 +501,18 @@ def test_a_receiver_that_drops_packets_is_the_fault_of_the_host() -> None:
             assert_as_declared(outcome_of(f"{scheme}://127.0.0.1:{port}/"), row)
 
 
+@pytest.mark.usefixtures("brief")
+def test_a_receiver_that_does_not_answer_in_tls_reads_as_a_closed_port() -> None:
+    for port_of, reason in (
+        (unanswering_port, OutboundReason.TIMED_OUT),
+        (closing_port, OutboundReason.NOT_CONNECTED),
+    ):
+        with port_of() as port:
+            outcome = outcome_of(f"https://127.0.0.1:{port}/")
+        assert_as_declared(outcome, row_of(HTTP, Stage.CONNECT, reason))
+        assert outcome.reason == UNREACHABLE
+
+
 @TRIED.by(Stage.PROXY_RESOLVE, OutboundReason.TIMED_OUT)
 @pytest.mark.usefixtures("brief")
 def test_a_resolver_that_hangs_for_the_proxy_has_the_consequence_of_its_row(

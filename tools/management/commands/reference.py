@@ -272,7 +272,8 @@ its class (`4xx`).
   receiver is cut to 200 characters. `******` replaces secrets, mail addresses and internal addresses.
 
 The platform has no client certificate. A receiver that asks for it refuses at the stage TLS, also under
-TLS 1.3, where the refusal arrives after the handshake.
+TLS 1.3, where the refusal arrives after the handshake. Over HTTP, a receiver that says nothing or hangs up
+during TLS has the row of *connect*, so that nobody can explore the network of the platform.
 
 Over HTTP, the platform skips interim responses (1xx), up to 256 KiB. The status line decides: broken or slow
 header fields and bodies do not change the result. Only Slack says in the body whether it posted the message.
