@@ -10,11 +10,15 @@ from django.test import Client
 from accesslist.models import Project
 from automation.models import ReachedLimit
 from automation.reports.limits import SETTINGS
+from automation.reports.store import SAID_FOR, reached_limits
 from opsapi import clock
+from opsapi.api.principal import VisibleScope
 from opsapi.roles import Role
 from tests.admin.operators import browser_with, page_of
 from tests.admin.reading import shown
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
+from tests.steps import STEPS
 
 OVERVIEW = "/admin/"
 pytestmark = pytest.mark.django_db
@@ -40,6 +44,14 @@ def test_every_page_of_the_project_shows_it_for_a_day(console: Client, project: 
         assert "OPSAPI_MAX_AGENTS" in notice
     ReachedLimit.objects.update(refused=clock.now() - timedelta(days=1))
     assert not notices(console)
+
+
+@each("step", STEPS, ids=str)
+def test_a_refusal_at_a_wrong_time_is_shown_for_no_longer(project: Project, step: timedelta) -> None:
+    exceed(project, ago=-step)
+    sees_all, now = VisibleScope(everything=True), clock.now()
+    assert bool(reached_limits(sees_all, None, now)) is (-SAID_FOR < step <= clock.AHEAD)
+    assert not reached_limits(sees_all, None, now + max(step, -step) + SAID_FOR)
 
 
 def test_nobody_learns_of_a_project_that_they_cannot_read(project: Project) -> None:

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
 
 from accesslist.models import Project
 from automation.models import MemberObservation
@@ -15,6 +16,7 @@ from tests.api.turns import agent, machine, replica_set
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
+from tests.steps import STEPS
 
 __all__ = ["agent", "path", "publisher"]
 
@@ -92,8 +94,19 @@ def test_an_observation_is_given_for_a_minute(agent: ApiClient, project: Project
     assert reported(exchange(agent, project, 1, goal)) == []
     MemberObservation.objects.filter(process="p0").update(observed=database_time() - timedelta(seconds=50))
     assert reported(exchange(agent, project, 1, goal)) == ["p0"]
-    MemberObservation.objects.filter(process="p0").update(observed=database_time() + timedelta(seconds=50))
-    assert reported(exchange(agent, project, 1, goal)) == []
+
+
+@each("step", STEPS, ids=str)
+def test_an_observation_at_a_wrong_time_does_not_count_until_the_next(
+    agent: ApiClient, project: Project, goal: int, step: timedelta
+) -> None:
+    with time_machine.travel(database_time(), tick=False) as shown:
+        shown.shift(step)
+        exchange(agent, project, 0, goal)
+        shown.shift(-step)
+        assert reported(exchange(agent, project, 1, goal)) == []
+        exchange(agent, project, 0, goal)
+        assert reported(exchange(agent, project, 1, goal)) == ["p0"]
 
 
 def test_texts_that_are_no_names_of_processes_are_given_without_secrets(

@@ -1,6 +1,7 @@
 """How many rows of each kind the reports of a project can create, and how a reached limit is said."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -24,10 +25,14 @@ from automation.models import (
     Watcher,
 )
 from automation.reports import growth
+from automation.reports.limits import NOTED_EVERY
+from automation.reports.store import SAID_FOR
 from events.facts import EventFacts
 from events.log.changes import NewEvent
 from events.models import Event
 from events.types import EventType
+from opsapi import clock
+from opsapi.api.errors import ApiError
 from opsapi.roles import Grant, Role
 from tests.api.automation import published
 from tests.api.bodies import host, report
@@ -36,6 +41,7 @@ from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.factories.documents import document
+from tests.steps import STEPS
 
 # In the future: nonces from before the start of the tests are refused.
 NOW = datetime(2099, 11, 23, 12, 0, 0, tzinfo=UTC)
@@ -164,13 +170,13 @@ class TestSaying:
         self.agent.report(self.project.id, report(host(), host(port=1), hostname="agent0.example.com"))
         assert len(self.events()) == 2
 
-    def test_a_refusal_of_a_clock_that_was_ahead_does_not_count(self) -> None:
-        ReachedLimit.objects.create(
-            group=self.project, words="agents", most=1, since=NOW, refused=NOW + timedelta(days=365)
-        )
+    @each("step", STEPS, ids=str)
+    def test_a_refusal_of_a_clock_that_was_ahead_does_not_count(self, step: timedelta) -> None:
+        then = NOW + step
+        ReachedLimit.objects.create(group=self.project, words="agents", most=1, since=then, refused=then)
         self.refuse()
-        assert len(self.events()) == 1
-        assert ReachedLimit.objects.get().refused == NOW
+        assert bool(self.events()) is (not -SAID_FOR <= step <= clock.AHEAD)
+        assert ReachedLimit.objects.get().refused == (then if abs(step) == NOTED_EVERY else NOW)
 
 
 class TestBytesOfADay:
@@ -275,6 +281,16 @@ class TestBytesOfADay:
         self.clock.move_to(NOW + timedelta(days=1))
         self.send()
         assert self.stored() == {"2099-11-23": growth.EVENT_OCTETS, "2099-11-24": 0}
+
+    @each("step", STEPS, ids=str)
+    def test_what_is_stored_at_a_wrong_time_counts_in_the_day_of_that_time(self, step: timedelta) -> None:
+        group_id = ProjectFactory.create().id
+        growth.day_counted(group_id=group_id, octets=1_000_000, now=NOW + step)
+        with pytest.raises(ApiError):
+            growth.day_limited(group_id=group_id, now=NOW + step)
+        is_same = (NOW + step).date() == NOW.date()
+        with pytest.raises(ApiError) if is_same else nullcontext():
+            growth.day_limited(group_id=group_id, now=NOW)
 
     def test_a_project_does_not_count_for_another(self) -> None:
         self.send(900)

@@ -12,8 +12,14 @@ from accesslist.kiosks.rules import LONGEST
 from accesslist.models import DigestUse, Invitation, Kiosk, Project, RateWindow, SecondFactor
 from accesslist.purge import expired_rows_purge
 from accesslist.throttles import RATE_WINDOW, hit
+from alerting.destinations.changes import destinations_record
 from alerting.engine import stored_times
-from alerting.engine.leases import worker_seen, worker_stuck
+from alerting.engine.claims import claim
+from alerting.engine.leases import LEASE, leases_prolong, worker_seen, worker_stuck
+from alerting.engine.memory import MemoryLedger
+from alerting.engine.postgresql import POSTGRESQL
+from alerting.engine.queues import claim_candidates
+from alerting.engine.rules import recent_since
 from alerting.engine.stored_times import REPAIRS, times_repair
 from alerting.engine.workers import workers_seen
 from alerting.models import (
@@ -38,6 +44,8 @@ from automation.models import (
     Watcher,
 )
 from automation.turns.rules import TURN_LENGTH
+from integrations.channels.outcome import Outcome
+from integrations.choices import DeliveryStatus
 from opsapi.clock import AHEAD
 from opsapi.ids import new_id
 from opsapi.sql import database_time
@@ -395,6 +403,65 @@ def test_the_start_of_the_clocks_is_never_a_step_away(project: Project, step: ti
         heartbeats_sweep(clock=lambda: at)  # noqa: B023 - called at once
     watch = FleetWatch.objects.get()
     assert abs(watch.counting_since - right) <= AHEAD
+
+
+@each("step", STEPS, ids=str)
+@each("column", ["tried", "updated"])
+def test_a_pause_of_a_wrong_clock_keeps_no_message_back(
+    project: Project, column: str, step: timedelta
+) -> None:
+    now = database_time()
+    pause = now + step + MINUTE
+    place = make_destination(project, **{column: now + step}, next_try=pause, paused_until=pause)
+    make_notification(project, destination=place.id, due=now)
+    times_repair(clock=lambda: now)
+    waits = step == AHEAD
+    assert bool(claim_candidates(now=now)) is not waits
+    accepted = Outcome(DeliveryStatus.DELIVERED, None, 5)
+    destinations_record(ended=[(place.id, now, accepted)], now=now, ledger=POSTGRESQL)
+    place.refresh_from_db()
+    assert place.next_try == place.paused_until == (pause if waits else None)
+
+
+@each("step", STEPS, ids=str)
+def test_a_lease_of_a_wrong_clock_is_taken_over(project: Project, step: timedelta) -> None:
+    now = database_time()
+    row = make_notification(project, destination=make_destination(project).id, due=now + min(STEPS))
+    assert claim(worker=1, slots=1, clock=lambda: now + step)
+    assert [taken.id for taken in claim(worker=2, slots=1, clock=lambda: now)] == [row.id]
+    row.refresh_from_db()
+    assert (row.worker, row.leased, row.lease_until) == (2, now, now + LEASE)
+
+
+@each("step", STEPS, ids=str)
+def test_a_request_that_began_ahead_holds_a_slot_until_its_lease_is_taken_over(
+    project: Project, step: timedelta
+) -> None:
+    now = database_time()
+    first, second = (
+        make_notification(project, destination=make_destination(project).id, due=now + due)
+        for due in (min(STEPS), timedelta(0))
+    )
+    leased = claim(worker=1, slots=1, clock=lambda: now + step)
+    assert leases_prolong(leased, now=now) == {first.id}
+    free = [] if step > timedelta(0) else [second.id]
+    assert [row.id for row in claim(worker=1, slots=1, clock=lambda: now)] == free
+    later = now + LEASE + SECOND
+    assert [row.id for row in claim(worker=2, slots=1, clock=lambda: later)] == [first.id]
+
+
+@each("step", STEPS, ids=str)
+def test_only_a_message_that_seems_recent_holds_back_a_reminder(project: Project, step: timedelta) -> None:
+    now = database_time()
+    row = make_notification(
+        project, alert=make_alert(project), status="DELIVERED", delivered=now + step, destination="place"
+    )
+    memory = MemoryLedger()
+    memory.insert([row])
+    since = recent_since(timedelta(hours=1), now)
+    for ledger in (POSTGRESQL, memory):
+        recent = ledger.recent_recipients(row.setting_id, [str(row.alert_id)], since=since, now=now)
+        assert bool(list(recent)) is (abs(step) == MINUTE)
 
 
 def test_a_report_at_the_right_time_ends_the_wrong_time_of_its_host(project: Project) -> None:

@@ -29,9 +29,11 @@ from events.types import EventType, Target
 from opsapi.api.principal import SYSTEM
 from tests.api.bodies import host, report
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
 from tests.factories.automation import make_agent, make_host
+from tests.steps import STEPS
 
 pytestmark = pytest.mark.django_db
 MOMENT = timedelta(seconds=1)
@@ -190,13 +192,20 @@ class TestSets:
         for alert in (of_set, of_cluster):
             assert Alert.objects.get(id=alert.id).status == AlertStatus.CANCELLED.value
 
-    def test_a_mark_that_is_ahead_starts_again(
-        self, agent: ApiClient, project: Project, now: datetime
+    @each("step", STEPS, ids=str)
+    @each("model", [ReplicaSet, Cluster])
+    def test_a_mark_that_is_ahead_starts_again_and_a_mark_that_is_behind_ends_earlier(
+        self, project: Project, now: datetime, model: type[ReplicaSet | Cluster], step: timedelta
     ) -> None:
-        self.empty(agent, project, now)
-        ReplicaSet.objects.update(empty_since=now + timedelta(days=365))
-        self.days(now, 0)
-        assert ReplicaSet.objects.get().empty_since == now
+        model._default_manager.create(group=project, name="rs0", created=now, empty_since=now + step)
+        since = min(now, now + step)
+        unreported_rows_delete(now=now)
+        kept = [] if step < -UNREPORTED_AFTER else [since]
+        assert list(model._default_manager.values_list("empty_since", flat=True)) == kept
+        unreported_rows_delete(now=since + UNREPORTED_AFTER)
+        assert len(names(model)) == len(kept)
+        unreported_rows_delete(now=since + UNREPORTED_AFTER + MOMENT)
+        assert not names(model)
 
 
 class TestClocks:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from alerting.engine.rules import SameDestination, merged_into
 from integrations.choices import MessageKind
 from tests.each import each
+from tests.steps import STEPS
 
 NOW = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -51,6 +52,12 @@ def test_no_reminder_follows_closely_on_a_message_that_the_alert_is_open(
 ) -> None:
     sent = replace(SENT, kind=kind, delivered=NOW - minutes * MINUTE)
     assert (merged_into(REMINDER, [sent], NOW) == sent) is expected
+
+
+@each("step", STEPS, ids=str)
+def test_only_a_message_that_seems_recent_holds_back_a_reminder(step: timedelta) -> None:
+    sent = replace(SENT, delivered=NOW + step)
+    assert merged_into(REMINDER, [sent], NOW) == (sent if abs(step) == MINUTE else None)
 
 
 def test_a_reminder_without_an_interval_any_more_is_sent() -> None:

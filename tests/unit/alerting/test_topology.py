@@ -51,11 +51,10 @@ def incident(*openings: Opening, grown: datetime = START) -> OpenIncident:
 
 
 @each("step", STEPS)
-def test_times_of_an_incident_that_lie_ahead_relate_nothing(step: timedelta) -> None:
-    there = replace(incident(opening(1)), created=START + step, grown=START + step)
-    related = -WAIT < step <= timedelta(minutes=1)
-    assert there.may_relate(UnitKind.LABEL, START, WAIT) is related
-    assert there.may_relate(UnitKind.AGENT, START, WAIT) is (-WAIT <= step <= timedelta(minutes=1))
+def test_an_incident_that_grew_at_a_wrong_time_relates_nothing_by_its_agent(step: timedelta) -> None:
+    known = incident(opening(1), grown=START + step)
+    joined = "incident" if step == timedelta(minutes=1) else None
+    assert grouped([opening(2)], [known], wait=WAIT)[0][0] == joined
 
 
 RELATED = {
@@ -101,6 +100,14 @@ def test_a_label_relates_what_opens_together(waits: int, joined: str | None) -> 
     first, late = labelled(1, eu), labelled(2, eu, START + waits * WAIT)
     assert grouped([late], [incident(first)], wait=WAIT, labels={EU})[0][0] == joined
     assert grouped([late], [incident(first)], wait=WAIT)[0][0] is None
+
+
+@each("step", STEPS)
+def test_an_incident_that_began_at_a_wrong_time_relates_nothing_by_a_label(step: timedelta) -> None:
+    eu = {"region": "eu"}
+    known = replace(incident(labelled(1, eu)), created=START + step)
+    joined = "incident" if step == timedelta(minutes=1) else None
+    assert grouped([labelled(2, eu)], [known], wait=WAIT, labels={EU})[0][0] == joined
 
 
 def test_a_label_relates_nothing_once_the_first_message_is_due() -> None:
