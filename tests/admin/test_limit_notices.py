@@ -47,7 +47,7 @@ def test_every_page_of_the_project_shows_it_for_a_day(console: Client, project: 
 
 
 @each("step", STEPS, ids=str)
-def test_a_refusal_at_a_wrong_time_is_shown_for_no_longer(project: Project, step: timedelta) -> None:
+def test_a_refusal_at_a_wrong_time_is_a_notice_for_no_longer(project: Project, step: timedelta) -> None:
     exceed(project, ago=-step)
     sees_all, now = VisibleScope(everything=True), clock.now()
     assert bool(reached_limits(sees_all, None, now)) is (-SAID_FOR < step <= clock.AHEAD)

@@ -100,10 +100,10 @@ def test_an_observation_is_given_for_a_minute(agent: ApiClient, project: Project
 def test_an_observation_at_a_wrong_time_does_not_count_until_the_next(
     agent: ApiClient, project: Project, goal: int, step: timedelta
 ) -> None:
-    with time_machine.travel(database_time(), tick=False) as shown:
-        shown.shift(step)
+    with time_machine.travel(database_time(), tick=False) as machine_clock:
+        machine_clock.shift(step)
         exchange(agent, project, 0, goal)
-        shown.shift(-step)
+        machine_clock.shift(-step)
         assert reported(exchange(agent, project, 1, goal)) == []
         exchange(agent, project, 0, goal)
         assert reported(exchange(agent, project, 1, goal)) == ["p0"]

@@ -285,12 +285,15 @@ class TestBytesOfADay:
     @each("step", STEPS, ids=str)
     def test_what_is_stored_at_a_wrong_time_counts_in_the_day_of_that_time(self, step: timedelta) -> None:
         group_id = ProjectFactory.create().id
+        growth.day_limited(group_id=group_id, now=NOW + step)
         growth.day_counted(group_id=group_id, octets=1_000_000, now=NOW + step)
         with pytest.raises(ApiError):
             growth.day_limited(group_id=group_id, now=NOW + step)
         is_same = (NOW + step).date() == NOW.date()
         with pytest.raises(ApiError) if is_same else nullcontext():
             growth.day_limited(group_id=group_id, now=NOW)
+        growth.day_limited(group_id=group_id, now=NOW + timedelta(days=2))
+        assert StoredDay.objects.get(octets=1_000_000).day == (NOW + step).date()
 
     def test_a_project_does_not_count_for_another(self) -> None:
         self.send(900)

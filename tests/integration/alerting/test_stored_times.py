@@ -424,17 +424,17 @@ def test_a_pause_of_a_wrong_clock_keeps_no_message_back(
 
 
 @each("step", STEPS, ids=str)
-def test_a_lease_of_a_wrong_clock_is_taken_over(project: Project, step: timedelta) -> None:
+def test_another_worker_takes_over_a_lease_of_a_wrong_clock(project: Project, step: timedelta) -> None:
     now = database_time()
     row = make_notification(project, destination=make_destination(project).id, due=now + min(STEPS))
     assert claim(worker=1, slots=1, clock=lambda: now + step)
-    assert [taken.id for taken in claim(worker=2, slots=1, clock=lambda: now)] == [row.id]
+    assert [leased.id for leased in claim(worker=2, slots=1, clock=lambda: now)] == [row.id]
     row.refresh_from_db()
     assert (row.worker, row.leased, row.lease_until) == (2, now, now + LEASE)
 
 
 @each("step", STEPS, ids=str)
-def test_a_request_that_began_ahead_holds_a_slot_until_its_lease_is_taken_over(
+def test_a_request_that_began_ahead_holds_a_slot_until_its_lease_ends(
     project: Project, step: timedelta
 ) -> None:
     now = database_time()

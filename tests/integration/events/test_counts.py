@@ -10,7 +10,9 @@ from django.db.models import Sum
 from events.log.changes import event_counts_merge
 from events.log.store import EventFilter, EventPosition, event_count
 from events.models import Event, EventCount
+from tests.each import each
 from tests.racing import THREADS, at_once
+from tests.steps import STEPS
 
 FIRST_DAY = datetime(2099, 3, 4, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -88,6 +90,20 @@ def test_changes_are_merged_into_one_row_for_each_day_and_none_if_nothing_is_lef
     Event.objects.all().delete()
     event_counts_merge()
     assert not EventCount.objects.exists()
+
+
+@pytest.mark.django_db
+@each("step", STEPS, ids=str)
+def test_an_event_of_a_wrong_time_counts_in_the_day_of_that_time(step: timedelta) -> None:
+    now = FIRST_DAY + DAY / 2
+    for created in (now, now + step):
+        Event.objects.create(created=created, event_type=TYPES[0], details={})
+    event_counts_merge()
+    same = (now + step).date() == now.date()
+    counted = EventCount.objects.filter(scope="").order_by("day").values_list("day", "number")
+    apart = sorted([(now.date(), 1), ((now + step).date(), 1)])
+    assert list(counted) == ([(now.date(), 2)] if same else apart)
+    assert event_count(EventFilter(min_date=FIRST_DAY, max_date=FIRST_DAY + DAY)) == 1 + same
 
 
 @pytest.mark.django_db(transaction=True)
