@@ -33,7 +33,7 @@ from events.models import Event
 from events.wording import in_words
 from opsapi import clock
 from opsapi.api.principal import VisibleScope
-from opsapi.clock import ago_words, time_words
+from opsapi.clock import AHEAD, ago_words, time_words
 from opsapi.console.action_pages import to_form
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, buttons_of, operator_of
 from opsapi.console.admin_urls import list_url, page_url
@@ -93,7 +93,7 @@ class HostMeasurements:
 
 def host_context(host: Host, visible_scope: VisibleScope, *, now: datetime) -> Mapping[str, Any]:
     """The latest measurements and the panels."""
-    measured = measured_of(host)
+    measured = measured_of(host, now)
     state, tone = host_state(host, now)
     return {
         "state": state,
@@ -223,9 +223,9 @@ def _databases(host: Host) -> Panel:
     )
 
 
-def measured_of(host: Host) -> HostMeasurements:
-    """The latest measurements of a host."""
-    last = newest_measurements([host.id]).get(host.id)
+def measured_of(host: Host, now: datetime) -> HostMeasurements:
+    """The latest measurements of a host, without those of a clock that was ahead."""
+    last = newest_measurements([host.id], until=now + AHEAD).get(host.id)
     if last is None:
         return HostMeasurements([])
     last_of = {metric: last.samples[metric][-1][1] for metric in Metric if metric in last.samples}

@@ -29,7 +29,7 @@ from automation.metrics import Metric
 from automation.quantities import quantity_of
 from automation.wording import type_words
 from opsapi import clock
-from opsapi.clock import ago_words
+from opsapi.clock import AHEAD, ago_words
 from opsapi.console.actions import buttons_of, operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import Context, badge, link, project, short_field
@@ -80,7 +80,9 @@ class MemberCard:
 
 def member_cards(hosts: Sequence[Host], now: datetime) -> list[MemberCard]:
     """Return a card of each host."""
-    newest = newest_measurements([host.id for host in hosts], since=now - _RECENT, metrics=_LAGS)
+    newest = newest_measurements(
+        [host.id for host in hosts], since=now - _RECENT, until=now + AHEAD, metrics=_LAGS
+    )
     bars = heartbeats(hosts, now)
     return [_card(host, newest.get(host.id), bars[host.id], now) for host in hosts]
 

@@ -30,6 +30,7 @@ from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import CONNECTIONS_ABOVE_100, make_alert, make_config, make_global_config
 from tests.factories.automation import host_report, ingest, make_host, measure
+from tests.steps import STEPS
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -135,6 +136,19 @@ def test_only_a_member_that_is_up_shows_its_lag(console: Client, project: Projec
         ingest(project, *reports, now=now - ago * MINUTE)
     context = console.get(page_of(ReplicaSet.objects.get())).context
     assert [(card.state, card.lag) for card in context["members"]] == [("up", "6 min 41 s"), ("down", "")]
+
+
+@each("step", [step for step in STEPS if step > timedelta()])
+def test_pages_show_no_value_of_a_clock_that_was_ahead(
+    console: Client, project: Project, now: datetime, step: timedelta
+) -> None:
+    secondary: dict[str, Any] = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs0"}
+    ingest(project, host_report(OPLOG_SLAVE_LAG_MASTER_TIME=401.0, **secondary), now=now)
+    host = Host.objects.get()
+    measure(host, now + step + MINUTE, OPLOG_SLAVE_LAG_MASTER_TIME=0.0)
+    [card] = console.get(page_of(ReplicaSet.objects.get())).context["members"]
+    measured = console.get(page_of(host)).context["measured"]
+    assert (card.lag, [newest.value for newest in measured.newest]) == ("6 min 41 s", ["6 min 41 s"])
 
 
 def test_a_bucket_has_the_extremes_of_its_values(console: Client, project: Project, now: datetime) -> None:
