@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from automation.desired_state.document.publish import Publication
-from automation.desired_state.resource import AutomationPlanDocument, DrawnPlanDocument
+from automation.desired_state.resource import AutomationPlanDocument
 from automation.desired_state.store import publication_plan
 from automation.turns.store import standing_holds
 from opsapi import clock
@@ -29,13 +29,14 @@ def preview_of(draft: Callable[[], Publication], group_id: str, now: datetime) -
     except ApiError as refusal:
         return {"refusal": _in_words(refusal)}
     standing = standing_holds(group_id, publication.new["version"])
-    drawn = DrawnPlanDocument.of_plan(publication_plan(group_id, publication, now, standing=standing))
-    preview = AutomationPlanDocument.of_draft(publication, now)
-    for timed in (*preview["effects"], *(move for row in drawn["processes"] for move in row["moves"])):
+    drawn = publication_plan(group_id, publication, now, standing=standing)
+    preview = AutomationPlanDocument.of_draft(publication, drawn, now)
+    plan = preview.pop("plan")
+    for timed in (*preview["effects"], *(move for row in plan["processes"] for move in row["moves"])):
         if "at" in timed:
             timed["at"] = time_words(clock.parse_time(timed["at"]))
-    rows = {**preview, "moves": drawn["processes"]}
-    rows |= {name: [_of_hold(hold) for hold in drawn[name]] for name in ("waits", "refused", "assumed")}
+    rows = {**preview, "moves": plan["processes"]}
+    rows |= {name: [_of_hold(hold) for hold in plan[name]] for name in ("waits", "refused", "assumed")}
     parts = {name: cut(listed, _MOST) for name, listed in rows.items()}
     return {
         **{name: listed for name, (listed, _) in parts.items()},

@@ -254,13 +254,15 @@ class AutomationPlanDocument(Document):
     plan = DrawnPlanDocument()
 
     @classmethod
-    def of_draft(cls, draft: Publication, now: datetime) -> JsonObject:
-        """Return the answer to a dry run without its plan."""
-        would = effects(draft.old, draft.new, now)
+    def of_draft(cls, draft: Publication, drawn: DrawnPlan, now: datetime) -> JsonObject:
+        """Return the answer to a dry run."""
+        left_alone = {process: shown_name(why) for process, why in drawn.left_alone.items()}
+        would = effects(draft.old, draft.new, now, left_alone)
         return {
             "diffs": [change.document() for change in draft.changes],
             "effects": [EffectDocument.of(effect) for effect in would],
             "warnings": [WarningDocument.of(effect) for effect in would if effect.warning],
+            "plan": DrawnPlanDocument.of_plan(drawn),
         }
 
 

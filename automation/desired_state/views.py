@@ -25,7 +25,6 @@ from automation.desired_state.resource import (
     AutomationConfigDocument,
     AutomationPlanDocument,
     AutomationSchemaDocument,
-    DrawnPlanDocument,
     PublishedDocument,
     RestoreDocument,
     RevisionDocument,
@@ -88,8 +87,7 @@ class OfAutomationConfig(KeyViewSet):
                 self.now,
                 standing=standing_holds(self.group.id, publication.new["version"]),
             )
-            effects = AutomationPlanDocument.of_draft(publication, self.now)
-            return Response({**effects, "plan": DrawnPlanDocument.of_plan(drawn)})
+            return Response(AutomationPlanDocument.of_draft(publication, drawn, self.now))
         return Response(
             self._fragment(write(publication.new)), headers={"ETag": etag(publication.new["version"])}
         )

@@ -33,6 +33,8 @@ MOST_PROCESS_STEPS = 20_000
 NO_CHANGE_KNOWN = AuthChange()
 OLD = timedelta(minutes=4)
 """A report of this age says nothing about the present."""
+MANUAL = "manualMode: agents leave the process alone"
+SHARDED = "agents leave routers and members of sharded clusters alone"
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 
@@ -67,10 +69,14 @@ class FleetReports:
 
 @dataclass(frozen=True)
 class DrawnPlan:
-    """The plans of all units, and what they assume or refuse."""
+    """The plans of all units, and what they assume or refuse.
+
+    `left_alone`: why the plan makes no move of a process, whatever is observed, by the name of the process.
+    """
 
     units: tuple[UnitPlan, ...]
     holds: tuple[PlanHold, ...]
+    left_alone: Mapping[str, str] = field(default_factory=dict)
 
 
 def drawn_plan(
@@ -119,7 +125,22 @@ def drawn_plan(
             holds.append(PlanHold(PlanReason.RUN_TIME_ASSUMED))
     if left_out:
         holds.append(PlanHold(PlanReason.NOT_DRAWN, names=(("count", str(left_out)),)))
-    return DrawnPlan(tuple(plans), tuple(holds))
+    return DrawnPlan(tuple(plans), tuple(holds), left_alone(new))
+
+
+def left_alone(goal: AutomationGoal) -> Mapping[str, str]:
+    """Return why the plan makes no move of a process, whatever is observed, by the name of the process."""
+    reasons: dict[str, str] = {}
+    for unit in goal.units:
+        for process in unit.processes:
+            refusals = (hold.sentence for hold in unit.refused if hold.concerns(process.name))
+            if process.is_manual:
+                reasons[process.name] = MANUAL
+            elif unit.is_sharded:
+                reasons[process.name] = SHARDED
+            elif unit.refused:
+                reasons[process.name] = next(refusals, unit.refused[0].sentence)
+    return reasons
 
 
 def reached_goal(

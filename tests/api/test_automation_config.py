@@ -274,6 +274,23 @@ class TestDryRun:
         assert publisher.get(path).json() == START
         assert nothing_changed(project)
 
+    @each(
+        ("fields", "word"),
+        [
+            ({"manualMode": True}, "manualMode"),
+            ({"processType": "mongos"}, "routers"),
+            ({"featureCompatibilityVersion": "4.4"}, "4.4"),
+        ],
+    )
+    def test_effects_of_processes_without_moves_say_why_nothing_happens(
+        self, publisher: ApiClient, path: str, fields: dict[str, Any], word: str
+    ) -> None:
+        sent = document(version=0, processes=[process(**fields, lastRestart="2099-01-01T00:00:00Z")])
+        answer = publisher.put(f"{path}?dryRun=true", sent).json()
+        assert [effect["action"] for effect in answer["effects"]] == ["NOTHING"]
+        assert [word in warning["warning"] for warning in answer["warnings"]] == [True]
+        assert answer["plan"]["processes"] == []
+
     def test_it_refuses_what_publishing_would(self, publisher: ApiClient, path: str) -> None:
         assert refusal(publisher.put(f"{path}?dryRun=true", named("a", version=1))) == CONCURRENT
         spoiled = document(version=0, options={})

@@ -191,15 +191,33 @@ class Pair:
     now: datetime
 
 
-def effects(old: Mapping[str, Any], new: Mapping[str, Any], now: datetime) -> list[Effect]:
-    """All effects: process by process in the order of the new document, then removed processes."""
+def effects(
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    now: datetime,
+    left_alone: Mapping[str, str] | None = None,
+) -> list[Effect]:
+    """All effects: process by process in the order of the new document, then removed processes.
+
+    `left_alone`: why the plan makes no move of a process, by its name. Its changes have the effect NOTHING.
+    """
     all_effects: list[Effect] = []
     for name, before, after in pairs(old, new):
         pair = Pair(name, before or {}, after or {}, now)
-        all_effects.extend(
-            removal(pair) if after is None else chain.from_iterable(rule(pair) for rule in _RULES)
-        )
+        if after is None:
+            all_effects.extend(removal(pair))
+            continue
+        of_process = list(chain.from_iterable(rule(pair) for rule in _RULES))
+        why = (left_alone or {}).get(name)
+        all_effects.extend(of_process if why is None else _without_moves(pair, of_process, why))
     return all_effects
+
+
+def _without_moves(pair: Pair, of_process: Sequence[Effect], why: str) -> Iterator[Effect]:
+    """The effects on a process that the plan leaves alone: what the changes ask for does not happen."""
+    if any(effect.action is not ProcessAction.NOTHING for effect in of_process):
+        yield _effect(pair, ProcessAction.NOTHING, "stays as it is", warning=why)
+    yield from (effect for effect in of_process if effect.action is ProcessAction.NOTHING)
 
 
 def removal(pair: Pair) -> Iterator[Effect]:

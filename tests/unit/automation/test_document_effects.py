@@ -90,6 +90,23 @@ def test_what_the_plan_refuses_has_no_effect(name: str) -> None:
     assert name in note.sentence
 
 
+def test_a_process_that_the_plan_leaves_alone_has_a_single_effect_that_says_why() -> None:
+    old, new = (
+        document(processes=[process(), process(name="db_2")]),
+        document(
+            processes=[process(version="8.0", lastRestart=AFTER, numCores=4), process(name="db_2", alias="a")]
+        ),
+    )
+    alone, of_field, other = effects(old, new, NOW, {"db_1": "because"})
+    assert (alone.process, alone.action, alone.warning) == ("db_1", ProcessAction.NOTHING, "because")
+    assert (of_field.action, of_field.warning) == (
+        ProcessAction.NOTHING,
+        "numCores: is stored and has no effect",
+    )
+    assert (other.process, other.action) == ("db_2", ProcessAction.RECONFIGURE)
+    assert effects(new, new, NOW, {"db_1": "because"}) == []
+
+
 @each(
     ("new", "expected"),
     [
