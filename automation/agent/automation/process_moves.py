@@ -81,10 +81,21 @@ class ProcessMoves:
     def check_next(self, version: str) -> Path:
         """Write the next configuration, and check it with the program before anything is stopped.
 
+        A version between the running version and that of the document keeps the present settings if it
+        refuses those of the document, which are for the last version.
         Raises: MoveFailed, MoveDelayed. OSError.
         """
         self._places.write_next_config(self._managed.settings, version)
-        return self._check(version, self._places.next_config)
+        try:
+            return self._check(version, self._places.next_config)
+        except MoveFailed:
+            present = self._places.read_config()
+            if version == self._managed.goal.version or not present:
+                raise
+            self._places.write_next_config(present, version)
+            with suppress(MoveFailed):
+                return self._check(version, self._places.next_config)
+            raise
 
     def _check(self, version: str, config: Path) -> Path:
         """Check program and configuration. Raises: MoveFailed, MoveDelayed. OSError."""

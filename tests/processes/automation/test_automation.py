@@ -323,12 +323,16 @@ def test_a_server_changes_over_two_major_versions(scenario: Scenario) -> None:
     with automated_machine(scenario, *OLDER_VERSIONS, new, NEWEST) as machine:
         machine.agent.start()
         machine.reaches(machine.publish(version=old))
-        machine.reaches(machine.publish(version=new))
+        # The version between does not know the parameter.
+        parameter = "expiredChangeStreamPreImageRemovalJobSleepSecs"
+        settings = machine.settings(setParameter={parameter: 30})
+        machine.reaches(machine.publish(settings, version=new))
         assert machine.ask({"buildInfo": 1})["version"] == new
+        assert machine.ask({"getParameter": 1, parameter: 1})[parameter] == 30
         feature = machine.ask({"getParameter": 1, "featureCompatibilityVersion": 1})
         assert feature["featureCompatibilityVersion"]["version"] == new.rpartition(".")[0]
         assert machine.moves().count(("CHANGE_VERSION", "DONE")) == 2
-        machine.reaches(machine.publish(version=NEWEST))
+        machine.reaches(machine.publish(settings, version=NEWEST))
         assert machine.ask({"buildInfo": 1})["version"] == NEWEST
         assert machine.moves() == [("CHANGE_VERSION", "DONE")]
 
