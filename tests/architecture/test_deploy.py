@@ -32,6 +32,7 @@ MOST_EXPOSED = "20"
 """Of a hundred, by `systemd-analyze security`."""
 
 GUIDE = ROOT / "docs" / "how-to" / "deploy.md"
+AUTOMATION = ROOT / "docs" / "how-to" / "automate-a-deployment.md"
 
 each_unit = pytest.mark.parametrize("unit", units(), ids=lambda unit: unit.name)
 
@@ -156,6 +157,26 @@ def test_the_agent_s_unit_gives_it_what_it_reads() -> None:
     assert of_machine == {"ProtectProc": "default", "ProcSubset": "all"}
 
 
+def _automation_unit(directory: Path) -> Path:
+    """The file by which the guide changes the agent's unit, written as the guide writes it."""
+    (block,) = (block.text for block in shell_blocks(AUTOMATION) if "automation.conf" in block.text)
+    place = directory / f"{AGENT_UNIT.name}.d" / "automation.conf"
+    place.parent.mkdir()
+    place.write_text(block.partition("<<'END'\n")[2].partition("END\n")[0])
+    return place
+
+
+def test_servers_outlive_the_agent_s_unit_and_can_write_where_the_guide_says(tmp_path: Path) -> None:
+    changed = read_unit(_automation_unit(tmp_path))
+    (written,) = re.findall(r'^OPSAPI_AGENT_AUTOMATION_DIRS="(.+)"$', AUTOMATION.read_text(), re.MULTILINE)
+    assert changed.value("Service", "ReadWritePaths") == written
+    given = {name: changed.value("Service", name) for name in ("KillMode", "OOMPolicy", "DynamicUser")}
+    assert given == {"KillMode": "process", "OOMPolicy": "continue", "DynamicUser": "false"}
+    # Servers compile JavaScript, and raise their limits.
+    assert changed.value("Service", "MemoryDenyWriteExecute") == "false"
+    assert changed.value("Service", "SystemCallFilter") == ""
+
+
 @pytest.mark.slow
 @pytest.mark.systemd
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
@@ -167,6 +188,9 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     for made_path in made:
         status, said = _analyze("security", "--offline=true", f"--threshold={MOST_EXPOSED}", made_path)
         assert status == 0, said
+    _automation_unit(tmp_path)
+    agent = str(tmp_path / AGENT_UNIT.name)
+    assert _analyze("verify", "--man=no", agent) == (0, "")
 
 
 def _analyze(*words: str) -> tuple[int, str]:
