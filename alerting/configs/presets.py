@@ -639,6 +639,27 @@ class Preset(StrEnum):
     )
     """A job that has never succeeded writes no marker. The delay outlasts a file system that does not answer
     for a moment."""
+    PLAN_STOPPED = PresetSpec(
+        "PLAN_STOPPED",
+        MONGODB,
+        EventType.AUTOMATION_PLAN_STOPPED,
+        "A move of the automation configuration failed, and its plan stopped. A member may be down.",
+        title="Automation plan stopped",
+        severity=_CRITICAL,
+        runbook="automation-plan",
+        subject=PresetSubject.MAINTENANCE,
+    )
+    """The plan does not continue by itself, so the message is sent at once."""
+    PLAN_WAITING = PresetSpec(
+        "PLAN_WAITING",
+        MONGODB,
+        EventType.AUTOMATION_PLAN_WAITING,
+        "The plan of the automation configuration has waited with a move for 30 minutes.",
+        title="Automation plan waits",
+        runbook="automation-plan",
+        subject=PresetSubject.MAINTENANCE,
+    )
+    """The half hour is in the event, so there is no other delay."""
     VERSION_SUPPORT = PresetSpec(
         "VERSION_SUPPORT",
         BOTH,

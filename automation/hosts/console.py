@@ -224,7 +224,7 @@ def _databases(host: Host) -> Panel:
 
 
 def measured_of(host: Host, now: datetime) -> HostMeasurements:
-    """The latest measurements of a host, without those of a clock that was ahead."""
+    """The latest measurements of a host, without values of a clock that was ahead."""
     last = newest_measurements([host.id], until=now + AHEAD).get(host.id)
     if last is None:
         return HostMeasurements([])

@@ -27,6 +27,9 @@ ROUND = timedelta(seconds=LONGEST_ROUND + MOST_SPREAD)
 SWEEP = timedelta(seconds=15)
 """The interval of searches for timeouts, `SWEEP_SECONDS` of the worker."""
 
+OF_PLANS = frozenset({Preset.PLAN_STOPPED, Preset.PLAN_WAITING})
+"""Presets about moves of agents: no state of a server opens their alerts."""
+
 MONGODB: Mapping[str, BrokenState] = {
     state.title: state for state in test_agent_states.STATES.values() if state.broken_by
 }
@@ -54,6 +57,8 @@ of:
 - for a time that grows, such as a lag or the wait for a lock: the time until it reaches its threshold.
 
 The platform itself adds at most two seconds. Notifications are sent when the alert opens.
+
+[Automation plan stopped or waits](../runbooks/automation-plan.md) is about the alerts of plans.
 """
 
 
@@ -88,7 +93,7 @@ def page() -> str:
     others = [
         (_link(preset), _after(preset), ", ".join(preset.spec.engines), preset.spec.meaning)
         for preset in Preset
-        if preset not in raised
+        if preset not in raised | OF_PLANS
     ]
     columns = ("state", "alert, after at most", "the agent reports", "broken by")
     return "\n".join(

@@ -82,7 +82,7 @@ class ProcessMoves:
         """Write the next configuration, and check it with the program before anything is stopped.
 
         A version between the running version and that of the document keeps the present settings if it
-        refuses those of the document, which are for the last version.
+        refuses the settings of the document, which are for the last version.
         Raises: MoveFailed, MoveDelayed. OSError.
         """
         self._places.write_next_config(self._managed.settings, version)
