@@ -1,5 +1,6 @@
 """The user that runs the server. PostgreSQL refuses root, so root uses a system user."""
 
+import fcntl
 import os
 import pwd
 import shutil
@@ -12,6 +13,8 @@ from pathlib import Path
 from opsapi.embedded import EmbeddedDatabaseError
 
 SYSTEM_USER = "opsapi"
+ACCOUNTS = Path("/etc")
+"""The directory of the machine's accounts. Its lock belongs to the process that creates the user."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,24 @@ def _system_user() -> Owner:
     try:
         return _owner(pwd.getpwnam(SYSTEM_USER))
     except KeyError:
-        return _make_system_user()
+        pass
+    # Two starts at the same time: useradd replaces the user id if another useradd has just created the user.
+    with _only_process():
+        try:
+            return _owner(pwd.getpwnam(SYSTEM_USER))
+        except KeyError:
+            return _make_system_user()
+
+
+@contextmanager
+def _only_process() -> Iterator[None]:
+    """Let other processes of this machine that create the user wait."""
+    descriptor = os.open(ACCOUNTS, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _make_system_user() -> Owner:
@@ -102,7 +122,7 @@ def _make_system_user() -> Owner:
         check=False,
     )
     try:
-        # Look it up again even after a failure: two parallel starts create the same user.
+        # Also after a failure: somebody else may have created the user.
         return _owner(pwd.getpwnam(SYSTEM_USER))
     except KeyError:
         reason = (created.stderr.strip().splitlines() or [f"exit status {created.returncode}"])[-1]
