@@ -23,16 +23,9 @@ def needs_resync(state: UnitState, process: GoalProcess) -> bool:
 
 def _is_resync_due(process: GoalProcess, seen: ObservedProcess, now: datetime) -> bool | None:
     """Whether the data of a process is older than lastResync; None if this is not known."""
-    since = _data_since(seen, now)
-    if not is_due(process.resync, (seen.resync, since), now):
+    if not is_due(process.resync, (seen.resync, seen.data_since), now):
         return False
-    return None if since is None else True
-
-
-def _data_since(seen: ObservedProcess, now: datetime) -> datetime | None:
-    """When the data of a process began; None if it is not known, or lies ahead because a clock was wrong."""
-    since = seen.data_since
-    return since if since is not None and since <= now else None
+    return None if seen.data_since is None else True
 
 
 def _resync_refusal(state: UnitState, process: GoalProcess) -> str:
@@ -84,7 +77,7 @@ def needs_compact(state: UnitState, process: GoalProcess) -> bool:
 def _is_uncompacted(state: UnitState, process: GoalProcess) -> bool:
     """Whether lastCompact asks for a compaction of the data that the process has now."""
     seen = state.process(process.name)
-    is_asked = is_due(process.compact, (seen.compacted, _data_since(seen, state.now)), state.now)
+    is_asked = is_due(process.compact, (seen.compacted, seen.data_since), state.now)
     return is_asked and _is_compactable(state, process)
 
 
