@@ -188,6 +188,11 @@ class PlanReason(Enum):
         ReasonKind.REFUSED,
         "several processes of the new replica set have data, and only one can keep it: {others}",
     )
+    DATA_GONE = (
+        ReasonKind.REFUSED,
+        "the directory of the data is empty, although the process had data: mount its disk, or restore the "
+        "data. To start without it, publish lastResync with the present time",
+    )
     DATA_WOULD_GO = (
         ReasonKind.REFUSED,
         "the process has data that is not of the replica set, and joining would delete it",

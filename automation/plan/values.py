@@ -287,7 +287,8 @@ class ObservedProcess:
     initial sync is still there. `builds`: the versions that are unpacked on its machine. `away`: how long the
     last restart took until it had all data again, at most MOST_AWAY. `key_file`: the key file on its machine.
     `need`: of a process of another machine. `key_use`: of a process of another machine, whose settings are
-    not known, and of a process that is down, when it ran last.
+    not known, and of a process that is down, when it ran last. `is_data_gone`: whether it is down, and its
+    directory is empty although it had data.
     """
 
     is_running: bool | None = None
@@ -312,6 +313,7 @@ class ObservedProcess:
     key_file: KeyFile | None = None
     need: OwnNeed | None = None
     key_use: KeyUse | None = None
+    is_data_gone: bool = False
 
 
 @dataclass(frozen=True)

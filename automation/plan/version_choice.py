@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from automation.plan.arbiters import arbiters_hold, refuses_arbiters
+from automation.plan.due import is_due
 from automation.plan.guards import UnitState
 from automation.plan.reasons import PlanReason
 from automation.plan.values import AutomationGoal, GoalProcess, ObservedProcess, PlanHold, Settings
@@ -35,6 +36,8 @@ def start_version(
         return state.hold(PlanReason.VERSION_MISSING, process.name)
     if seen.has_data is None:
         return state.hold(PlanReason.DATA_UNKNOWN, process.name)
+    if seen.is_data_gone and not is_due(process.resync, (seen.resync,), state.now):
+        return state.hold(PlanReason.DATA_GONE, process.name)
     is_member = bool(state.config) and _joins(state, process)
     if seen.has_data:
         return _version_of_data(state, goal, process, is_member=is_member)
@@ -44,15 +47,12 @@ def start_version(
 def _version_without_data(
     state: UnitState, goal: AutomationGoal, process: GoalProcess, *, is_member: bool
 ) -> str | PlanHold | None:
-    # A server that has run leaves files of its feature compatibility version, even without data.
-    of_files = state.process(process.name).feature_version
-    limits = [] if of_files is None else [of_files]
     if is_member:
-        return _version_for(state, goal, process, [*limits, _known_feature_version(state)])
+        return _version_for(state, goal, process, [_known_feature_version(state)])
     # A member with data initiates the replica set alone. Then its feature version decides for the others.
     if process.replica_set and not state.config and _others_have_data(state, process):
         return None
-    return _version_for(state, goal, process, limits) if limits else process.version
+    return process.version
 
 
 def _version_of_data(

@@ -224,7 +224,7 @@ class AutomationCarrier:
             if seen.state in WITH_ALL_DATA:
                 self._write(name, partial(places.note_return, self._clock()))
             if seen.is_running and seen.version:
-                self._write(name, partial(places.note_running, seen.version, observed_key_use(seen)))
+                self._write(name, partial(places.note_running, seen, observed_key_use(seen)))
             if move is None:
                 self._say_wait(process.part, name, planned)
                 self._note_reached(process, seen, planned.step)

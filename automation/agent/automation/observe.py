@@ -84,7 +84,18 @@ def observe(
     if pid is not None:  # It starts or ends, or it is busy, or the agent cannot connect to it.
         return SeenProcess(process, pid)
     has_data = has_files(managed)
-    return SeenProcess(replace(process, version=record.version, has_data=has_data, key_use=record.key_use))
+    # It starts again as it ran. After a start that failed, other versions that its data allows can follow.
+    feature_version = record.feature_version if has_data and record.has_failed else None
+    return SeenProcess(
+        replace(
+            process,
+            version=record.version,
+            feature_version=feature_version,
+            has_data=has_data,
+            key_use=record.key_use,
+            is_data_gone=has_data is False and record.had_data and not process.has_old_data,
+        )
+    )
 
 
 class _RunningServer:

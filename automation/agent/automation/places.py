@@ -21,7 +21,7 @@ from automation.agent.automation.failures import MoveFailed
 from automation.agent.files import move, write_whole
 from automation.moments import moment
 from automation.plan.auth import KeyUse
-from automation.plan.values import MOST_AWAY
+from automation.plan.values import MOST_AWAY, ObservedProcess
 
 DIRECTORY = "opsapi-agent"
 """The directory of all processes, below the download directory."""
@@ -45,7 +45,9 @@ class StartRecord:
     `key_use`: how it took part with a key file when it ran last; None if this is not known. `starts`: its
     last starts since the agent stopped it. `stopped`: when the agent stopped it for a restart, until it has
     all data again. `away`: how long the last restart took until then, at most MOST_AWAY; None if the agent
-    has not restarted it.
+    has not restarted it. `feature_version`: the feature compatibility version when it ran last; None if that
+    was not known. `has_failed`: whether its last start failed. `had_data`: whether it had data when it ran
+    last, so that an empty directory means that the data is gone.
     """
 
     version: str | None = None
@@ -58,6 +60,9 @@ class StartRecord:
     starts: tuple[datetime, ...] = ()
     stopped: datetime | None = None
     away: timedelta | None = None
+    feature_version: str | None = None
+    has_failed: bool = False
+    had_data: bool = False
 
 
 class ProcessPlaces:
@@ -136,6 +141,9 @@ class ProcessPlaces:
             tuple(_stored_moments(stored, "starts")),
             _stored_moment(stored, "stopped"),
             timedelta(seconds=away) if isinstance(away := stored.get("away"), int) else None,
+            feature if isinstance(feature := stored.get("featureVersion"), str) else None,
+            stored.get("hasFailed") is True,
+            stored.get("hadData") is True,
         )
 
     def write_record(self, record: StartRecord) -> None:
@@ -154,6 +162,9 @@ class ProcessPlaces:
             "starts": [time.isoformat() for time in record.starts],
             "stopped": record.stopped.isoformat() if record.stopped else None,
             "away": int(record.away.total_seconds()) if record.away is not None else None,
+            "featureVersion": record.feature_version,
+            "hasFailed": record.has_failed,
+            "hadData": record.had_data,
         }
         write_whole(self._record, json.dumps(stored).encode())
 
@@ -162,13 +173,20 @@ class ProcessPlaces:
         record = self.read_record()
         self.write_record(replace(record, parameters=record.parameters | names))
 
-    def note_running(self, version: str, use: KeyUse | None) -> None:
+    def note_running(self, seen: ObservedProcess, use: KeyUse | None) -> None:
         """Write how the server runs, so that it can start again in the same way. Raises: MoveFailed. OSError.
 
-        `use`: of its key file; None if this is not known.
+        `seen`: with its version. `use`: of its key file; None if this is not known.
         """
         record = self.read_record()
-        now = replace(record, version=version, key_use=use or record.key_use)
+        now = replace(
+            record,
+            version=seen.version,
+            key_use=use or record.key_use,
+            feature_version=seen.feature_version,
+            has_failed=False,
+            had_data=record.had_data if seen.has_data is None else seen.has_data,
+        )
         if now != record:
             self.write_record(now)
 
@@ -179,6 +197,10 @@ class ProcessPlaces:
     def note_starts(self, times: Sequence[datetime]) -> None:
         """Write the times of the last starts. Raises: MoveFailed. OSError."""
         self.write_record(replace(self.read_record(), starts=tuple(times)))
+
+    def note_failed_start(self) -> None:
+        """Write that the server did not start with its file. Raises: MoveFailed. OSError."""
+        self.write_record(replace(self.read_record(), has_failed=True))
 
     def forget_starts(self) -> None:
         """Count the starts of the server from zero. Raises: MoveFailed. OSError."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -135,17 +135,30 @@ class ProcessMoves:
         recent = [time for time in before if timedelta(0) <= now - time < _SOON]
         if len(recent) >= MOST_STARTS:
             self._work.run(self._places.forget_starts)
+            self._work.run(self._places.note_failed_start)
             said = self._moved.tail(self._log(), 0)
             minutes = _SOON.total_seconds() / 60
             raise MoveFailed(f"the server has ended {len(recent)} times within {minutes:.0f} minutes: {said}")
-        program = self._work.run(partial(self._check, version, self._places.config))
-        self._work.run(partial(self._places.note_starts, [*recent, now]))
-        self._launch(program, version)
+        with self._noting_failure():
+            program = self._work.run(partial(self._check, version, self._places.config))
+            self._work.run(partial(self._places.note_starts, [*recent, now]))
+            self._launch(program, version)
 
     def launch_next(self, program: Path, version: str) -> None:
         """Start the program with the next configuration. Until now, the present one is as the server ran."""
         self._work.run(self._places.use_next_config)
-        self._launch(program, version)
+        with self._noting_failure():
+            self._launch(program, version)
+
+    @contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        """Write that the start has failed, so that another version can follow. Raises: as the block."""
+        try:
+            yield
+        except MoveFailed:
+            with suppress(OSError, MoveFailed):  # Then it starts as it ran, and fails again.
+                self._places.note_failed_start()
+            raise
 
     def _launch(self, program: Path, version: str) -> None:
         """Start the program, which was checked, and wait until it answers."""
@@ -172,7 +185,8 @@ class ProcessMoves:
         was_empty = bool(goal.replica_set) and (before.was_empty or is_empty)
         restart = goal.restart if self._is_due(goal.restart) else before.restart
         resync = goal.resync if is_empty and self._is_due(goal.resync) else before.resync
-        record = replace(before, version=version, restart=restart, parameters=frozenset())
+        had_data = before.had_data and not is_empty
+        record = replace(before, version=version, restart=restart, parameters=frozenset(), had_data=had_data)
         self._places.write_record(replace(record, was_empty=was_empty, resync=resync))
 
     def _is_due(self, time: datetime | None) -> bool:

@@ -358,6 +358,24 @@ def test_a_server_that_ends_before_its_version_changes_starts_with_the_file_of_i
         assert machine.ask({"buildInfo": 1})["version"] == VERSION
 
 
+def test_a_version_that_does_not_start_is_taken_back_with_the_earlier_revision(scenario: Scenario) -> None:
+    old = OLDER_VERSIONS[-1]
+    with automated_machine(scenario, old, VERSION) as machine:
+        scenario.configure({"eventTypeName": "AUTOMATION_PLAN_STOPPED"})
+        machine.agent.start()
+        machine.reaches(machine.publish(version=old))
+        # The check of the configuration accepts an address of no machine, and the server ends when it starts.
+        net = machine.settings()["net"]
+        machine.publish(
+            machine.settings(net={**net, "bindIp": f"{net['bindIp']},192.0.2.1"}), version=VERSION
+        )
+        eventually(lambda: is_stopped(machine), message="the plan stops")
+        failed = eventually(machine.failed_move, message="the failed move is reported")
+        assert (failed["move"], machine.pid()) == ("CHANGE_VERSION", None)
+        machine.reaches(machine.publish(version=old))
+        assert machine.ask({"buildInfo": 1})["version"] == old
+
+
 def test_an_interrupted_change_of_the_feature_version_is_repeated_after_the_plan_is_resumed(
     machine: AutomatedMachine,
 ) -> None:

@@ -80,6 +80,9 @@ def _start(state: RunState, server: SimulatedServer, move: Move) -> None:
     restart, resync = (
         time if time is not None and time <= now else None for time in (process.restart, process.resync)
     )
+    is_agreed = resync is not None and (server.resync is None or resync > server.resync)
+    if move.kind is MoveKind.START and server.is_wiped and not server.old and not is_agreed:
+        state.world.violates(FleetPromise.DATA, f"{server.name} starts empty, and nobody has agreed to it")
     version = move.version or server.version
     # A version between two series starts with the file of the earlier version.
     is_between = (series(server.file_version) or 0) < (series(version) or 0)
@@ -88,6 +91,7 @@ def _start(state: RunState, server: SimulatedServer, move: Move) -> None:
         what = f"{server.name} starts {version} with the file of {server.file_version}"
         state.world.violates(FleetPromise.VERSION, what)
     why = state.world.start(server.name, version, server.file or {}, restart, resync)
+    server.has_failed = bool(why)
     if not why:
         server.file_version = version
     else:

@@ -349,13 +349,13 @@ def _initiation_at_any_version(patch: Patch) -> None:
     patch.setattr(set_moves, "_initiation", initiation)
 
 
-def _files_of_an_empty_server_are_ignored(patch: Patch) -> None:
-    real = version_choice._version_without_data
+def _gone_data_is_ignored(patch: Patch) -> None:
+    real = process_moves.start_version
 
-    def version_without_data(state: UnitState, goal: Any, process: Any, *, is_member: bool) -> Any:
-        return real(state, goal, process, is_member=True) if is_member else process.version
+    def start_version(state: UnitState, goal: Any, process: Any, seen: Any) -> Any:
+        return real(state, goal, process, replace(seen, is_data_gone=False))
 
-    patch.setattr(version_choice, "_version_without_data", version_without_data)
+    patch.setattr(process_moves, "start_version", start_version)
 
 
 def _the_primary_does_not_wait_for_downloads(patch: Patch) -> None:
@@ -494,9 +494,7 @@ PLAN_BREAKS = (
     # Found while the simulator was built.
     PlanBreak("a member joins at any version", 713, _VERSION, _joining_at_any_version),
     PlanBreak("a replica set begins at any version", 62, _VERSION, _initiation_at_any_version),
-    PlanBreak(
-        "the files of an empty server are ignored", 308, _VERSION, _files_of_an_empty_server_are_ignored
-    ),
+    PlanBreak("a server starts although its data is gone", 676, _DATA, _gone_data_is_ignored),
     PlanBreak(
         "the primary does not wait for downloads", 314, _PRIMARY, _the_primary_does_not_wait_for_downloads
     ),

@@ -39,11 +39,11 @@ def may_fail(state: RunState) -> None:
 
 
 def end_faults(state: RunState) -> None:
-    """End all faults that last."""
+    """End all faults that last. Somebody agrees to empty starts."""
     state.hidden, state.turn_until, state.paused_until, state.alert_until = {}, 0, 0, 0
     state.ageless = {}
     for server in state.world.servers.values():
-        server.dead = 0
+        server.dead, server.is_wiped = 0, False
         if server.name.startswith("x") and not server.is_running:
             server.is_running, server.state, server.progress = True, MemberState.STARTING, 1
 
@@ -68,6 +68,7 @@ def _fault_of_server(state: RunState, fault: str, server: SimulatedServer) -> No
             server.state, server.progress = MemberState.ROLLBACK, state.random.randint(1, 5)
         case "wipe" if not server.is_running and _can_lose(state, server.name):
             state.world.lose(server)
+            server.is_wiped = True
         case "download":
             server.builds = {server.version} if server.is_running else server.builds
 

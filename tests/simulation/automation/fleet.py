@@ -50,6 +50,10 @@ class SimulatedServer:
     file: Settings | None = None
     file_version: str = ""
     """The version for which the file was written."""
+    has_failed: bool = False
+    """Whether its last start failed."""
+    is_wiped: bool = False
+    """Whether its data is gone, and nobody has agreed to an empty start."""
     builds: set[str] = field(default_factory=set)
     started: int = 0
     key: str = ""
@@ -321,6 +325,7 @@ class SimulatedSet:
         if server.feature is None and (member is None or not member.is_arbiter):
             server.feature = series(version)
         server.is_running, server.state, server.progress = True, MemberState.STARTING, STARTING_TICKS
+        server.is_wiped = False
         server.version, server.settings, server.started = version, settings, self.now
         server.frozen = 0
         if server.data_since is None:

@@ -88,8 +88,8 @@ def _observed_process(state: RunState, server: SimulatedServer) -> ObservedProce
         is_running=server.is_running,
         state=server.state,
         version=_observed_version(server),
-        feature_version=None if server.feature is None else SERIES[server.feature],
-        has_data=server.has_data,
+        feature_version=_observed_feature(server),
+        has_data=server.has_data or _has_files(server),
         settings=server.settings,
         file=server.file,
         settable=SETTABLE,
@@ -103,7 +103,19 @@ def _observed_process(state: RunState, server: SimulatedServer) -> ObservedProce
         lag=timedelta(seconds=server.lag),
         failure=state.failures.get(server.name),
         key_file=_observed_key_file(state, server),
+        is_data_gone=server.is_wiped and not server.is_running and not server.old,
     )
+
+
+def _observed_feature(server: SimulatedServer) -> str | None:
+    """As the server says, or said before its last start failed. Its data does not say it."""
+    is_known = (server.is_running or server.has_failed) and server.feature is not None
+    return SERIES[server.feature or 0] if is_known else None
+
+
+def _has_files(server: SimulatedServer) -> bool:
+    """Whether a server that is down has left files, which count as data: they do not say what they hold."""
+    return not server.is_running and server.data_since is not None
 
 
 def _observed_version(server: SimulatedServer) -> str | None:

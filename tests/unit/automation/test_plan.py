@@ -921,6 +921,44 @@ def test_a_server_without_data_keeps_the_feature_version_of_its_files() -> None:
     assert expected(unit, observed, move).processes["p1"].feature_version == "4.4"
 
 
+DOWN: dict[str, Any] = {"is_running": False, "state": None}
+
+
+@each(
+    ("feature_version", "expected_moves"),
+    [(None, [("START", "p1")]), ("5.0", [("WRITE_FILE", "p1")])],
+    ids=["it starts as it ran", "its last start failed"],
+)
+def test_a_server_whose_version_did_not_start_returns_to_the_version_before(
+    feature_version: str | None, expected_moves: list[Any]
+) -> None:
+    failed = {**DOWN, "version": "6.0.20", "feature_version": feature_version, "file": {"net.port": "1"}}
+    builds = {"builds": frozenset({"5.0.31", "6.0.20"})}
+    found = step(goal_of(replica_set()), fleet(replica_set(), p1={**failed, **builds}))
+    assert moves(found) == expected_moves
+    assert found.moves[0].version == ("5.0.31" if feature_version else "6.0.20")
+
+
+@each(
+    ("sent", "seen", "expected_moves"),
+    [
+        ({}, {}, []),
+        (RESYNCED, {}, [("START", "p1")]),
+        (RESYNCED, {"resync": NOW}, []),
+        ({}, {"is_data_gone": False}, [("START", "p1")]),
+    ],
+    ids=["nothing is published", "lastResync agrees", "an earlier lastResync", "it never had data"],
+)
+def test_a_server_whose_data_is_gone_starts_empty_only_if_the_document_agrees(
+    sent: dict[str, Any], seen: dict[str, Any], expected_moves: list[Any]
+) -> None:
+    gone = {**DOWN, "has_data": False, "is_data_gone": True, **seen}
+    others = {name: {"data_since": NOW} for name in ("p0", "p2")}
+    found = step(goal_of(replica_set(**sent)), fleet(replica_set(), p1=gone, **others))
+    assert moves(found) == expected_moves
+    assert ("DATA_GONE" in reasons(found)) is not bool(expected_moves)
+
+
 def test_a_version_has_a_series_and_the_newest_of_a_series_is_chosen() -> None:
     assert [series(text) for text in ("5.0.31", "v5.0.1-ent", "5.1.0", "mine", "", None)] == [
         series("5.0"),

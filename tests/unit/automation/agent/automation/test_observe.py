@@ -26,6 +26,7 @@ from automation.plan.values import (
     MemberConfig,
     MemberState,
     ObservedFleet,
+    ObservedProcess,
     ObservedSet,
 )
 from tests.each import each
@@ -151,6 +152,45 @@ def test_a_stopped_process_has_the_version_that_the_agent_started(tmp_path: Path
     assert found.process.is_running is False
     assert (found.process.version, found.process.restart) == ("7.0.2", NOON)
     assert found.process.has_data is False
+
+
+@each(
+    ("has_failed", "has_data", "expected"),
+    [(True, True, "5.0"), (False, True, None), (True, False, None)],
+    ids=str,
+)
+def test_a_stopped_process_has_its_last_feature_version_after_a_start_that_failed(
+    tmp_path_factory: pytest.TempPathFactory, has_failed: bool, has_data: bool, expected: str | None
+) -> None:
+    directory = tmp_path_factory.mktemp("stopped")
+    places = ProcessPlaces(directory, "db_1")
+    places.write_config({}, "6.0.5")
+    places.note_running(ObservedProcess(version="6.0.5", feature_version="5.0"), None)
+    if has_failed:
+        places.note_failed_start()
+    (directory / "data").mkdir()
+    if has_data:
+        (directory / "data" / "storage.bson").touch()
+    found = seen(directory, None).process
+    assert (found.version, found.has_data, found.feature_version) == ("6.0.5", has_data, expected)
+    places.note_running(ObservedProcess(version="6.0.5", feature_version="5.0"), None)
+    assert not places.read_record().has_failed
+
+
+def test_an_empty_directory_of_a_process_that_had_data_means_that_the_data_is_gone(tmp_path: Path) -> None:
+    places = ProcessPlaces(tmp_path, "db_1")
+    places.note_running(ObservedProcess(version="6.0.5", has_data=False), None)
+    assert not seen(tmp_path, None).process.is_data_gone
+    places.note_running(ObservedProcess(version="6.0.5", has_data=True), None)
+    places.note_running(ObservedProcess(version="6.0.5"), None)  # Its state is not known at the moment.
+    gone = seen(tmp_path, None).process
+    assert (gone.has_data, gone.is_data_gone) == (False, True)
+    (tmp_path / "data.before-resync-20991121T120000Z").mkdir()
+    assert not seen(tmp_path, None).process.is_data_gone
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "storage.bson").touch()
+    (tmp_path / "data.before-resync-20991121T120000Z").rmdir()
+    assert not seen(tmp_path, None).process.is_data_gone
 
 
 def test_the_age_of_data_and_old_data_are_seen_of_servers_that_run_and_of_stopped_servers(
