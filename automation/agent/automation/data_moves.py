@@ -194,6 +194,7 @@ class DataMoves:
         """Compact each collection. A secondary does not become the primary meanwhile."""
         self._work.begin("compact")
         names = [(database, name) for database in self._databases() for name in self._collections(database)]
+        self._moved.check_again()
         try:
             for database, name in names:
                 if self._managed.goal.replica_set:

@@ -62,11 +62,11 @@ class MoveRunner:
             self._reports.progress[process.name].wait(PlanReason.TRIES_AGAIN, why)
             return False
         if move.kind not in WITH_TURN:
-            return self._carry_out(self._mover(process, None), process, move, None)
+            return self._carry_out(process, move, None)
         turn = self._take_turn(process, move, members)
         if turn is None:
             return False
-        is_done = self._carry_out(self._mover(process, turn), process, move, turn)
+        is_done = self._carry_out(process, move, turn)
         if is_done and move.kind is MoveKind.STEP_DOWN:
             return self._follow(process, turn)
         return is_done
@@ -127,7 +127,7 @@ class MoveRunner:
                     version, members = process.part.version, planned.members
                     answer = self._turns.ask(move, version, "ask", members=members, follows=turn)
                     if isinstance(answer, HeldTurn):
-                        return self._carry_out(self._mover(process, answer), process, move, answer)
+                        return self._carry_out(process, move, answer)
                     progress.wait(answer.reason or PlanReason.NO_TURN, answer.text)
                     if answer.is_answered:
                         break
@@ -144,14 +144,23 @@ class MoveRunner:
 
     # --- the move ---------------------------------------------------------------------------------
 
-    def _mover(self, process: CarriedProcess, turn: HeldTurn | None) -> Mover:
+    def _mover(self, process: CarriedProcess, move: Move, turn: HeldTurn | None) -> Mover:
+        work = self._work(process.name, turn)
+
+        def check_again() -> None:
+            step = self._planner.step(process, self._planner.see_unit(process, work), turn=process.name)
+            if move not in step.moves:
+                why = together(hold.sentence for hold in step.holds if hold.concerns(process.name))
+                raise MoveDelayed(why or "the process does not need the move any more")
+
         moved = MovedProcess(
             process.managed,
             self._planner.server(process),
             process.places,
             see=lambda: self._planner.see(process),
-            work=self._work(process.name, turn),
+            work=work,
             member=lambda address: self._planner.member(process, address),
+            check_again=check_again,
         )
         builds = self._planner.builds(process.part)
         return Mover(moved, builds, now=self._clock(), allowed=self._settings.automation_dirs)
@@ -170,7 +179,8 @@ class MoveRunner:
 
         return MoveWork(keep, self._monotonic)
 
-    def _carry_out(self, mover: Mover, process: CarriedProcess, move: Move, turn: HeldTurn | None) -> bool:
+    def _carry_out(self, process: CarriedProcess, move: Move, turn: HeldTurn | None) -> bool:
+        mover = self._mover(process, move, turn)
         version, progress = process.part.version, self._reports.progress[move.process]
         progress.begin(move, self._clock())
         log.info("automation: %s: %s begins", move.process, move.kind.value)

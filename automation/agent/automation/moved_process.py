@@ -32,13 +32,15 @@ class MovedProcess:
         see: Callable[[], SeenProcess],
         work: MoveWork,
         member: Callable[[ServerAddress], ManagedServer],
+        check_again: Callable[[], None] = lambda: None,
     ) -> None:
         """`see` observes the process. `work` raises TurnLost, which ends the move.
 
-        `member`: another member of its replica set.
+        `member`: another member of its replica set. `check_again` raises MoveDelayed if the process must not
+        be disturbed any more, or TurnLost.
         """
         self.managed, self.server, self.places, self.work = managed, server, places, work
-        self.member = member
+        self.member, self.check_again = member, check_again
         self._see = see
 
     def see(self) -> SeenProcess:

@@ -108,8 +108,13 @@ class ProcessMoves:
         return program
 
     def stop(self, *, returns: bool = False) -> None:
-        """Ask the server to end cleanly, and wait for its end. `returns`: with its data, after a restart."""
+        """Ask the server to end cleanly, and wait for its end. `returns`: with its data, after a restart.
+
+        Raises: MoveDelayed: nothing has changed, and the server runs on.
+        """
         self._work.begin("stop")
+        # The checks of the move took time: another member can have ended since, or this one is the primary.
+        self._moved.check_again()
         seen = self._moved.see()
         if seen.process.is_running is False:
             return

@@ -87,6 +87,12 @@ class UnitPlanner:
         members = [member.process for member in config or ()]
         return PlannedUnit(step, own_need(part.goal, unit, fleet, name), members)
 
+    def step(self, process: CarriedProcess, seen: SeenUnit, *, turn: str) -> PlanStep:
+        """Plan the next step of the unit of a process as it was observed. `turn`: its holder."""
+        part, unit = process.part, process.unit
+        fleet = seen_fleet(seen, unit, self._clock(), is_paused=part.is_paused, turn=turn)
+        return unit_step(part.goal, unit, fleet)
+
     def see_unit(self, process: CarriedProcess, work: MoveWork | None = None) -> SeenUnit:
         """Observe all processes of the unit of a process. `work`: of a move that holds a turn.
 

@@ -14,6 +14,7 @@ from automation.agent.automation.carried_process import CarriedProcess
 from automation.agent.automation.carrier import AutomationCarrier
 from automation.agent.automation.moves import Mover
 from automation.agent.automation.places import ProcessPlaces
+from automation.agent.automation.process_moves import ProcessMoves
 from automation.agent.automation.seen_fleet import SeenProcess, SeenState, SeenUnit
 from automation.agent.automation.unit_planner import PlannedUnit
 from automation.agent.client import Client, PlatformAnswer, Unreachable
@@ -125,6 +126,24 @@ def test_a_move_that_has_to_wait_after_its_turn_is_granted_is_given_back_with_th
     assert platform.requests[-1]["reason"] == "the settings of the process are not known"
     assert platform.waits() == [("SETTINGS_UNKNOWN", "the settings of the process are not known")]
     assert platform.begun() == []
+
+
+def test_a_server_runs_on_if_its_move_has_to_wait_after_its_configuration_was_checked(
+    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    platform, carrier, server = restarting(GRANTED, RENEWED, RENEWED, RENEWED)
+    answers = dict(server.answers or {})
+    server.answers = answers
+
+    def check_next(*_: object) -> Path:
+        answers.pop("getCmdLineOpts")
+        return Path("mongod")
+
+    monkeypatch.setattr(ProcessMoves, "check_next", check_next)
+    carrier.round()
+    assert platform.requests[-1]["outcome"] == "NOT_BEGUN"
+    assert platform.requests[-1]["reason"] == "the settings of the process are not known"
+    assert [reason for reason, _ in platform.waits()] == ["TRIES_AGAIN"]
 
 
 def test_a_move_that_nobody_needs_after_its_turn_is_granted_is_given_back(
