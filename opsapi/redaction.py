@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -44,8 +45,8 @@ def redact_url(value: str) -> str:
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
     """Return the text with `******` for the secrets, also if its end cuts one off. Shorten it afterwards.
 
-    A secret is found as it is, escaped for a URL, and with a space for each run of characters that are no
-    printable ASCII.
+    A secret is found as it is, escaped for a URL or for JSON, and with a space for each run of characters
+    that are no printable ASCII.
     """
     forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
     for form in forms:
@@ -61,7 +62,8 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
 
 
 def _forms(secret: str) -> Iterable[str]:
-    forms = (secret, quote(secret, safe=""), _UNPRINTABLE.sub(" ", secret).strip())
+    escaped = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))
+    forms = (secret, quote(secret, safe=""), _UNPRINTABLE.sub(" ", secret).strip(), *escaped)
     return [form for form in forms if len(form) >= _SHORTEST_SECRET]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -20,6 +21,8 @@ LOCK = "mongod.lock"
 _SECRET = re.compile(r"(?i)passw|pwd|secret|token|credential|\bkeys?$|pem$|query")
 _MOST_LINES, _LONGEST_TAIL = 12, 1500
 _CHECK_SECONDS = 60.0
+_JSON = (True, False)
+"""Whether a JSON text escapes letters that are not ASCII."""
 _MOST_LOOKS = 1000
 """How often `is_server` looks for a command line: a thread of the kernel never has one."""
 
@@ -126,7 +129,10 @@ def without_secrets(text: str, settings: Mapping[str, Any]) -> str:
 
     Errors and fatal errors of a structured log come first: a server writes much after its error.
     """
-    for secret in sorted(_secrets(settings), key=len, reverse=True):
+    secrets = _secrets(settings)
+    # A structured log escapes quotation marks, backslashes and control characters.
+    secrets |= {json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for secret in secrets for is_ascii in _JSON}
+    for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     text = re.sub(r"(\w+://)[^/@\s\"]*@", r"\1***@", text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]

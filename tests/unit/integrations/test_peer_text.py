@@ -95,3 +95,10 @@ def test_a_secret_that_the_end_of_a_text_cuts_off_is_masked() -> None:
     for length in range(8, len(secret)):
         for text in (f"refused {secret[:length]}", before[length:]):
             assert "R0UT1NGK" not in peer_text(text, secrets=[secret])
+
+
+@each("secret", ['R0UT"1NGK3Y', "R0UT\\1NGK3Y", "R0UTÄ1NGK3Y"])
+def test_a_secret_that_an_incomplete_json_text_escapes_is_masked(secret: str) -> None:
+    for is_ascii in (True, False):
+        text = json.dumps({"error": f"no key {secret} here", "more": 1}, ensure_ascii=is_ascii)[:-5]
+        assert "no key ****** here" in peer_text(answer_text(text.encode(), "text/json"), secrets=[secret])

@@ -1,6 +1,7 @@
 """Moves that end early, and texts without secrets. Real servers make the moves in tests/processes."""
 
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -835,6 +836,15 @@ def test_it_shows_no_secret_of_the_configuration() -> None:
     cleaned = without_secrets(text, settings)
     assert "hidden" not in cleaned
     assert "fine" in cleaned
+
+
+@each("secret", ['pass"word', "pass\\word", 'a"', "päss\tword", "pass/word"])
+def test_it_shows_no_secret_that_the_log_escapes(secret: str) -> None:
+    settings = {"net": {"tls": {"certificateKeyFilePassword": secret}}}
+    for is_ascii in (True, False):
+        line = json.dumps({"s": "E", "attr": {"error": f"cannot use {secret} here"}}, ensure_ascii=is_ascii)
+        assert "cannot use *** here" in without_secrets(line, settings)
+    assert "cannot use *** here" in without_secrets(f"cannot use {secret} here", settings)
 
 
 def test_errors_of_a_log_come_before_everything_else() -> None:
