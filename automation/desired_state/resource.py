@@ -10,7 +10,9 @@ from rest_framework import serializers
 from automation.desired_state.document.changes import RESYNC_WARNING, ProcessAction, effects
 from automation.desired_state.document.publish import NEW_PROJECT, Publication
 from automation.desired_state.document.schema import SCHEMA, resolved
+from automation.plan.left_alone import LeftAlone
 from automation.plan.planner import PlannedMove
+from automation.plan.reading import not_planned
 from automation.plan.reasons import PlanReason, ReasonKind
 from automation.plan.reported import DrawnPlan
 from automation.plan.values import MoveKind, PlanHold
@@ -46,6 +48,7 @@ _MOVED = {"old": "2026-11-21T07:26:14Z", "new": "2026-11-22T07:26:14Z"}
 _BY_USER = Q(actor_kind=ActorKind.USER.value)
 _OPEN: Final = {"additionalProperties": True}
 _LONGEST_DETAIL = 500
+_NOT_PLANNED_NAMES = dict(not_planned("", "backupRestoreUrl").names)
 REASONS = [reason.name for reason in PlanReason]
 
 
@@ -183,7 +186,7 @@ class DrawnPlanDocument(Document):
     refused = PlanReasonDocument(
         many=True,
         help_text="What the plan does not do until the document or the servers are changed.",
-        example=reason_example(PlanReason.NOT_PLANNED, fields="lastCompact"),
+        example=reason_example(PlanReason.NOT_PLANNED, **_NOT_PLANNED_NAMES),
     )
     assumed = PlanReasonDocument(
         many=True,
@@ -256,7 +259,7 @@ class AutomationPlanDocument(Document):
     @classmethod
     def of_draft(cls, draft: Publication, drawn: DrawnPlan, now: datetime) -> JsonObject:
         """Return the answer to a dry run."""
-        left_alone = {process: shown_name(why) for process, why in drawn.left_alone.items()}
+        left_alone = {process: _shown(why) for process, why in drawn.left_alone.items()}
         would = effects(draft.old, draft.new, now, left_alone)
         return {
             "diffs": [change.document() for change in draft.changes],
@@ -264,6 +267,11 @@ class AutomationPlanDocument(Document):
             "warnings": [WarningDocument.of(effect) for effect in would if effect.warning],
             "plan": DrawnPlanDocument.of_plan(drawn),
         }
+
+
+def _shown(why: LeftAlone) -> LeftAlone:
+    fields = {field: shown_name(sentence) for field, sentence in why.fields.items()}
+    return LeftAlone(shown_name(why.process), fields)
 
 
 class PublishedDocument(ShapedDocument):

@@ -15,6 +15,8 @@ from automation.plan.values import GoalProcess, MemberConfig, Settings
 from automation.plan.versions import SERIES, series
 from automation.sections import Section, section
 
+CONCERN = "defaultRWConcern"
+"""The field of a process."""
 READ, WRITE = "defaultReadConcern", "defaultWriteConcern"
 CONCERNS_SINCE, IMPLIED_SINCE = SERIES.index("4.4"), SERIES.index("5.0")
 """The feature compatibility versions since which a replica set has default concerns, and since which servers
@@ -27,7 +29,7 @@ _LARGEST = 2**31 - 1
 
 def stated_concern(process: Section) -> Settings:
     """The default concerns that a process of the document states."""
-    stated = section(process, "defaultRWConcern")
+    stated = section(process, CONCERN)
     read, write = section(stated, READ), section(stated, WRITE)
     texts = {}
     if read.get("level") is not None:

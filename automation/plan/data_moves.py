@@ -13,6 +13,7 @@ COMPACTED_ENGINE = '"wiredTiger"'
 """The storage engine that has the command to compact."""
 _OLDEST_RESYNC = timedelta(days=30)
 """An older lastResync, such as of a document of another platform, no longer removes data."""
+TOO_OLD = "it is more than 30 days old: publish the present time"
 
 
 def needs_resync(state: UnitState, process: GoalProcess) -> bool:
@@ -35,11 +36,16 @@ def _resync_refusal(state: UnitState, process: GoalProcess) -> str:
         return "it is not a member of an initiated replica set, or leaves it"
     if member.is_arbiter:
         return "it is an arbiter"
-    if process.resync is not None and state.now - process.resync > _OLDEST_RESYNC:
-        return "it is more than 30 days old: publish the present time"
+    if process.resync is not None and is_too_old(process.resync, state.now):
+        return TOO_OLD
     if all(name == process.name for name in copying(state)):
         return "no other voting member has all data"
     return ""
+
+
+def is_too_old(resync: datetime, now: datetime) -> bool:
+    """Whether a lastResync no longer removes data, whatever is observed."""
+    return now - resync > _OLDEST_RESYNC
 
 
 def resync_hold(state: UnitState, process: GoalProcess) -> PlanHold | None:

@@ -31,12 +31,15 @@ from automation.plan.versions import series, supports
 from automation.sections import Section, items, process_name, section, text
 from opsapi import VERSION
 
-NOT_PLANNED = (
-    "backupRestoreUrl",
-    "lastKmipMasterKeyRotation",
-    "numCores",
-)
-"""Fields of processes that a plan does not carry out: they are refused, and a change has no effect."""
+NOT_PLANNED: Mapping[str, str] = {
+    "backupRestoreUrl": "restores are not carried out, because the platform makes no backups of databases",
+    "lastKmipMasterKeyRotation": "no key is rotated, because a server rotates its master key only when it "
+    "starts: start it by hand with --kmipRotateMasterKey",
+    "numCores": "the contract does not say what it changes, and agents bind no server to processor cores",
+}
+"""Fields of processes that a plan does not carry out, and why: a change of them has no effect."""
+NOT_PLANNED_FIELD = "not_planned"
+"""The name of such a field among the names of its reason."""
 _ROUTER = "mongos"
 
 
@@ -182,14 +185,14 @@ def flat_settings(value: Section, prefix: str = "") -> Iterator[tuple[str, str]]
 
 
 def _notes(process: Section) -> tuple[PlanHold, ...]:
-    fields = [name for name in NOT_PLANNED if process.get(name) is not None]
-    if not fields:
-        return ()
-    return (_not_planned(process_name(process), "", ", ".join(fields)),)
+    stated = [field for field in NOT_PLANNED if process.get(field) is not None]
+    return tuple(not_planned(process_name(process), field) for field in stated)
 
 
-def _not_planned(process: str, replica_set: str, what: str) -> PlanHold:
-    return PlanHold(PlanReason.NOT_PLANNED, process, replica_set, (("fields", what),))
+def not_planned(process: str, field: str) -> PlanHold:
+    """Why the plan does not carry out a field of a process."""
+    names = (("what", f"{field}: {NOT_PLANNED[field]}"), (NOT_PLANNED_FIELD, field))
+    return PlanHold(PlanReason.NOT_PLANNED, process, names=names)
 
 
 def _unit(
@@ -204,7 +207,8 @@ def _unit(
     notes += tuple(_data_notes(unit))
     refused += _refusals(unit)
     if unit.is_sharded:
-        notes = tuple(_not_planned(process.name, name, "sharded clusters") for process in processes)
+        names = (("what", "sharded clusters"),)
+        notes = tuple(PlanHold(PlanReason.NOT_PLANNED, process.name, name, names) for process in processes)
         return GoalUnit(processes, name, members, tuple(refused), notes)
     if not name:
         what = "only replica sets have it"

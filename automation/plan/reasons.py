@@ -211,7 +211,7 @@ class PlanReason(Enum):
         ReasonKind.REFUSED,
         "the plan reaches no end, which is a fault of the platform: please report it",
     )
-    NOT_PLANNED = (ReasonKind.REFUSED, "the plan does not carry out {fields} yet")
+    NOT_PLANNED = (ReasonKind.REFUSED, "the plan does not carry out {what}")
 
     NOT_REPORTED = (
         ReasonKind.ASSUMED,

@@ -6,11 +6,13 @@ reached. A real plan waits for facts that are not known. A dry run assumes them,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
+from itertools import chain
 
 from automation.plan.auth import AuthChange
+from automation.plan.left_alone import DrawnUnit, LeftAlone
 from automation.plan.planner import EndlessPlanError, UnitPlan, unit_plan
 from automation.plan.reasons import PlanReason
 from automation.plan.values import (
@@ -33,8 +35,6 @@ MOST_PROCESS_STEPS = 20_000
 NO_CHANGE_KNOWN = AuthChange()
 OLD = timedelta(minutes=4)
 """A report of this age says nothing about the present."""
-MANUAL = "manualMode: agents leave the process alone"
-SHARDED = "agents leave routers and members of sharded clusters alone"
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 
@@ -71,12 +71,12 @@ class FleetReports:
 class DrawnPlan:
     """The plans of all units, and what they assume or refuse.
 
-    `left_alone`: why the plan makes no move of a process, whatever is observed, by the name of the process.
+    `left_alone`: what the plan does not carry out of a process, by the name of the process.
     """
 
     units: tuple[UnitPlan, ...]
     holds: tuple[PlanHold, ...]
-    left_alone: Mapping[str, str] = field(default_factory=dict)
+    left_alone: Mapping[str, LeftAlone] = field(default_factory=dict)
 
 
 def drawn_plan(
@@ -125,22 +125,19 @@ def drawn_plan(
             holds.append(PlanHold(PlanReason.RUN_TIME_ASSUMED))
     if left_out:
         holds.append(PlanHold(PlanReason.NOT_DRAWN, names=(("count", str(left_out)),)))
-    return DrawnPlan(tuple(plans), tuple(holds), left_alone(new))
+    unknown = _unknown(new, published, reports)
+    drawn_plans = [*plans, *[None] * (len(new.units) - len(plans))]
+    drawn_units = (
+        DrawnUnit(unit, plan, unknown, now) for unit, plan in zip(new.units, drawn_plans, strict=True)
+    )
+    left_alone = dict(chain.from_iterable(drawn.left_alone() for drawn in drawn_units))
+    return DrawnPlan(tuple(plans), tuple(holds), left_alone)
 
 
-def left_alone(goal: AutomationGoal) -> Mapping[str, str]:
-    """Return why the plan makes no move of a process, whatever is observed, by the name of the process."""
-    reasons: dict[str, str] = {}
-    for unit in goal.units:
-        for process in unit.processes:
-            refusals = (hold.sentence for hold in unit.refused if hold.concerns(process.name))
-            if process.is_manual:
-                reasons[process.name] = MANUAL
-            elif unit.is_sharded:
-                reasons[process.name] = SHARDED
-            elif unit.refused:
-                reasons[process.name] = next(refusals, unit.refused[0].sentence)
-    return reasons
+def _unknown(goal: AutomationGoal, published: Container[str], reports: FleetReports) -> frozenset[str]:
+    """The processes that are new in the document, and that no agent has reported."""
+    names = (process.name for unit in goal.units for process in unit.processes)
+    return frozenset(name for name in names if name not in published and name not in reports.hosts)
 
 
 def reached_goal(
@@ -230,7 +227,11 @@ class _Scene:
         reported = self.reports.hosts.get(process.name)
         if reported is None:
             return ObservedProcess(
-                is_running=False, has_data=False, builds=frozenset(), key_file=KeyFile.MISSING
+                is_running=False,
+                has_data=False,
+                builds=frozenset(),
+                lag=timedelta(),
+                key_file=KeyFile.MISSING,
             )
         before = self.published.get(process.name, process)
         version = reported.version or before.version

@@ -7,6 +7,7 @@ import pytest
 import time_machine
 
 from accesslist.models import Project
+from automation.desired_state.document.changes import RESYNC_WARNING
 from automation.models import AutomationRevision, Host
 from events.models import Event
 from tests.api.automation import Refusal, named, path, published, publisher, refusal
@@ -255,24 +256,75 @@ class TestRecordedChanges:
         assert Host.objects.count() == 1
 
 
+def replica_set(number: int, **fields: Any) -> dict[str, Any]:
+    """A document of a replica set of two members; `fields` are of the first."""
+    settings = {"net": {"port": 27017}, "replication": {"replSetName": "rs"}}
+    other = process(name="db_2", hostname="db2.example.com", args2_6=settings)
+    members = [{"_id": 0, "host": "db_1"}, {"_id": 1, "host": "db_2"}]
+    return document(
+        version=number,
+        processes=[process(args2_6=settings, **fields), other],
+        replicaSets=[{"_id": "rs", "members": members}],
+    )
+
+
 class TestDryRun:
     """`?dryRun=true`."""
 
     def test_it_reports_what_would_happen_and_writes_nothing(
         self, publisher: ApiClient, path: str, project: Project
     ) -> None:
-        sent = document(version=0, processes=[process(lastResync="2099-01-01T00:00:00Z")])
+        sent = replica_set(0, lastResync="2099-01-03T00:00:00Z")
         with time_machine.travel("2099-01-02T12:00:00Z", tick=False):
             answer = publisher.put(f"{path}?dryRun=true", sent)
         plan = answer.json()
         assert answer.status_code == 200
         assert "ETag" not in answer.headers
-        assert [(diff["id"], diff["status"]) for diff in plan["diffs"]] == [("db_1", "NEW")]
-        assert [effect["action"] for effect in plan["effects"]] == ["START", "RESYNC"]
+        diffs = [(diff["id"], diff["status"]) for diff in plan["diffs"]]
+        assert diffs == [("db_1", "NEW"), ("db_2", "NEW")]
+        assert [effect["action"] for effect in plan["effects"]] == ["START", "RESYNC", "START"]
         assert [warning["process"] for warning in plan["warnings"]] == ["db_1"]
         assert "copies all data again" in plan["warnings"][0]["warning"]
         assert publisher.get(path).json() == START
         assert nothing_changed(project)
+
+    def test_a_new_member_has_no_data_to_copy_again(self, publisher: ApiClient, path: str) -> None:
+        sent = replica_set(0, lastResync="2099-01-01T00:00:00Z")
+        with time_machine.travel("2099-01-02T12:00:00Z", tick=False):
+            answer = publisher.put(f"{path}?dryRun=true", sent).json()
+        assert [effect["action"] for effect in answer["effects"]] == ["START", "NOTHING", "START"]
+        assert "assumes that the new process has no data" in answer["warnings"][0]["warning"]
+        moves = [move["move"] for row in answer["plan"]["processes"] for move in row["moves"]]
+        assert "RESYNC" not in moves
+
+    def test_a_known_member_is_warned_of_its_initial_sync(
+        self, publisher: ApiClient, path: str, project: Project
+    ) -> None:
+        published(publisher, path, replica_set(0))
+        sent = replica_set(1, lastResync="2099-01-01T00:00:00Z")
+        with time_machine.travel("2099-01-02T12:00:00Z", tick=False):
+            answer = publisher.put(f"{path}?dryRun=true", sent).json()
+        (effect,) = answer["effects"]
+        assert (effect["action"], effect["warning"]) == ("RESYNC", RESYNC_WARNING)
+        assert answer["warnings"] == [{"process": "db_1", "warning": RESYNC_WARNING}]
+
+    @each(
+        "fields",
+        [
+            {"lastResync": "2099-01-01T00:00:00Z"},
+            {"defaultRWConcern": {"defaultWriteConcern": {"w": 1}}},
+            {"backupRestoreUrl": "CANCEL"},
+            {"numCores": 4},
+        ],
+    )
+    def test_effects_of_fields_say_what_the_plan_refuses(
+        self, publisher: ApiClient, path: str, fields: dict[str, Any]
+    ) -> None:
+        sent = document(version=0, processes=[process(**fields)])
+        answer = publisher.put(f"{path}?dryRun=true", sent).json()
+        assert [effect["action"] for effect in answer["effects"]] == ["START", "NOTHING"]
+        (refused,) = answer["plan"]["refused"]
+        assert answer["warnings"] == [{"process": "db_1", "warning": refused["detail"]}]
 
     @each(
         ("fields", "word"),

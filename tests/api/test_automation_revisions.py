@@ -6,8 +6,10 @@ import pytest
 import time_machine
 
 from accesslist.models import Project
+from automation.agent.automation.progress import ProcessProgress
 from automation.desired_state.document.schema import SCHEMA
 from automation.models import AutomationRevision
+from automation.plan.reading import read_goal
 from events.models import Event
 from tests.api import bodies
 from tests.api.automation import Refusal, named, path, published, publisher, refusal
@@ -224,6 +226,20 @@ class TestStatus:
         assert agent.report(project.id, report).status_code == 202
         (shown,) = publisher.get(status_of(path)).json()["processes"]
         assert shown["errorString"] == "cannot read https://******@example.com/x?******"
+
+    def test_a_restore_is_answered_in_the_error_of_the_process(
+        self, publisher: ApiClient, agent: ApiClient, project: Project, path: str
+    ) -> None:
+        sent = document(version=0, processes=[process(backupRestoreUrl="https://restore.example.com/1")])
+        stored = published(publisher, path, sent)
+        progress = ProcessProgress("db1.example.com", version=1)
+        progress.draw(None, read_goal(stored).units[0].notes, "db_1")
+        report = bodies.report(agentType="AUTOMATION", processes=[progress.document("db_1")])
+        assert agent.report(project.id, report).status_code == 202
+        (shown,) = publisher.get(status_of(path)).json()["processes"]
+        assert "backupRestoreUrl: restores are not carried out" in shown["errorString"]
+        (refused,) = shown["plan"]["refused"]
+        assert (refused["reason"], refused["detail"]) == ("NOT_PLANNED", shown["errorString"])
 
     def test_one_that_no_document_names_is_there_while_it_is_reported(
         self,

@@ -12,7 +12,9 @@ from automation.desired_state.document.secrets import redacted
 from automation.desired_state.document.text import canonical, write
 from automation.hosts.rules import version_event
 from automation.moments import has_zone, moment
-from automation.plan.reading import NOT_PLANNED
+from automation.plan.concerns import CONCERN
+from automation.plan.left_alone import LeftAlone
+from automation.plan.reading import NOT_PLANNED, not_planned
 from automation.sections import (
     Section,
     first,
@@ -183,33 +185,39 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A process before and after; empty if it does not exist."""
+    """A process before and after; empty if it does not exist. `refused`: fields without effect, and why."""
 
     name: str
     old: Section
     new: Section
     now: datetime
+    refused: Mapping[str, str]
+
+    def is_stated(self, name: str) -> bool:
+        """Whether the new process states another value of the field than the old one."""
+        return self.new.get(name) is not None and canonical(self.new[name]) != canonical(self.old.get(name))
 
 
 def effects(
     old: Mapping[str, Any],
     new: Mapping[str, Any],
     now: datetime,
-    left_alone: Mapping[str, str] | None = None,
+    left_alone: Mapping[str, LeftAlone] | None = None,
 ) -> list[Effect]:
     """All effects: process by process in the order of the new document, then removed processes.
 
-    `left_alone`: why the plan makes no move of a process, by its name. Its changes have the effect NOTHING.
+    `left_alone`: what the plan does not carry out of a process, by its name. These changes have the effect
+    NOTHING.
     """
     all_effects: list[Effect] = []
     for name, before, after in pairs(old, new):
-        pair = Pair(name, before or {}, after or {}, now)
+        why = (left_alone or {}).get(name, LeftAlone())
+        pair = Pair(name, before or {}, after or {}, now, {**_NOT_PLANNED, **why.fields})
         if after is None:
             all_effects.extend(removal(pair))
             continue
         of_process = list(chain.from_iterable(rule(pair) for rule in _RULES))
-        why = (left_alone or {}).get(name)
-        all_effects.extend(of_process if why is None else _without_moves(pair, of_process, why))
+        all_effects.extend(_without_moves(pair, of_process, why.process) if why.process else of_process)
     return all_effects
 
 
@@ -247,8 +255,10 @@ def version(pair: Pair) -> Iterator[Effect]:
 def settings(pair: Pair) -> Iterator[Effect]:
     """Other fields change."""
     changes = changed_params(pair.old, pair.new) if pair.old else ()
+    elsewhere = {*_REPORTED_OTHERWISE, *pair.refused, *(() if pair.new.get(CONCERN) else (CONCERN,))}
     names, others = first(
-        _MOST_NAMES, (change.param for change in changes if change.param not in _REPORTED_OTHERWISE)
+        _MOST_NAMES,
+        (change.param for change in changes if change.param.partition(".")[0] not in elsewhere),
     )
     if names:
         more = f" and {others} more" if others else ""
@@ -257,23 +267,35 @@ def settings(pair: Pair) -> Iterator[Effect]:
 
 
 def refused(pair: Pair) -> Iterator[Effect]:
-    """Fields that the plan refuses change nothing, and cause a warning."""
-    for name in NOT_PLANNED:
-        if pair.new.get(name) is not None and canonical(pair.new[name]) != canonical(pair.old.get(name)):
-            warning = f"{name}: is stored and has no effect"
-            yield _effect(pair, ProcessAction.NOTHING, f"does not carry out {name}", warning=warning)
+    """Fields that the plan refuses change nothing, and cause a warning. Times have rules of their own."""
+    for name, why in pair.refused.items():
+        if name not in _REPORTED_OTHERWISE and pair.is_stated(name):
+            yield _effect(pair, ProcessAction.NOTHING, f"does not carry out {name}", warning=why)
+
+
+def concern(pair: Pair) -> Iterator[Effect]:
+    """A default concern that is no longer stated stays."""
+    if pair.old.get(CONCERN) and not pair.new.get(CONCERN):
+        detail = "no longer states a default read and write concern"
+        yield _effect(pair, ProcessAction.NOTHING, detail, warning=_CONCERN_WARNING)
 
 
 def restart(pair: Pair) -> Iterator[Effect]:
-    """Changing lastRestart restarts a running process that stays enabled."""
-    runs_on = pair.old and not is_disabled(pair.old) and not is_disabled(pair.new)
-    if runs_on and moved(pair.old, pair.new, "lastRestart"):
-        yield _at_moment(pair, "lastRestart", ProcessAction.RESTART, "is restarted")
+    """Changing lastRestart restarts a running process that stays enabled; a started process only later."""
+    if is_disabled(pair.new) or not moved(pair.old, pair.new, "lastRestart"):
+        return
+    effect = _at_moment(pair, "lastRestart", ProcessAction.RESTART, "is restarted")
+    if effect.at is not None or (pair.old and not is_disabled(pair.old)):
+        yield effect
 
 
 def resync(pair: Pair) -> Iterator[Effect]:
     """Changing lastResync lets a member copy all its data again."""
-    if moved(pair.old, pair.new, "lastResync"):
+    if not moved(pair.old, pair.new, "lastResync"):
+        return
+    if why := pair.refused.get("lastResync"):
+        yield _effect(pair, ProcessAction.NOTHING, "keeps its data", warning=why)
+    else:
         detail = "copies all data again from another member"
         yield _at_moment(pair, "lastResync", ProcessAction.RESYNC, detail, RESYNC_WARNING)
 
@@ -285,7 +307,11 @@ def compaction(pair: Pair) -> Iterator[Effect]:
         return
     if not has_zone(asked):
         yield _effect(pair, ProcessAction.NOTHING, "is not compacted", warning=_COMPACT_WARNING)
-    elif moved(pair.old, pair.new, "lastCompact") or not has_zone(stored or ""):
+    elif not moved(pair.old, pair.new, "lastCompact") and has_zone(stored or ""):
+        return
+    elif why := pair.refused.get("lastCompact"):
+        yield _effect(pair, ProcessAction.NOTHING, "is not compacted", warning=why)
+    else:
         yield _at_moment(pair, "lastCompact", ProcessAction.COMPACT, "reclaims disk space")
 
 
@@ -312,21 +338,23 @@ _REPORTED_OTHERWISE = frozenset(
         "lastRestart",
         "lastResync",
         "lastCompact",
-        *NOT_PLANNED,
     }
 )
+_NOT_PLANNED: Final[Mapping[str, str]] = {name: not_planned("", name).sentence for name in NOT_PLANNED}
 _VERSION_ACTIONS: Final[Mapping[EventType | None, ProcessAction]] = {
     EventType.HOST_UPGRADED: ProcessAction.UPGRADE,
     EventType.HOST_DOWNGRADED: ProcessAction.DOWNGRADE,
 }
 RESYNC_WARNING = "lastResync: the member copies all data again, and then its old data is removed"
 """The warning of a changed lastResync."""
+_CONCERN_WARNING = f"{CONCERN}: leaving it out changes nothing, and servers keep the default that is set"
 _COMPACT_WARNING = "lastCompact: has no time zone, so it is stored and has no effect"
 _RULES: Final[Sequence[Callable[[Pair], Iterator[Effect]]]] = (
     start,
     version,
     settings,
     refused,
+    concern,
     restart,
     resync,
     compaction,

@@ -253,11 +253,11 @@ def _data_can_move(patch: Patch) -> None:
 
 
 def _a_field_is_left_alone_without_a_word(patch: Patch) -> None:
-    patch.setattr(reading, "NOT_PLANNED", reading.NOT_PLANNED[1:])
+    patch.setattr(reading, "NOT_PLANNED", dict(list(reading.NOT_PLANNED.items())[1:]))
 
 
 def _restarts_are_called_left_alone(patch: Patch) -> None:
-    patch.setattr(reading, "NOT_PLANNED", (*reading.NOT_PLANNED, "lastRestart"))
+    patch.setattr(reading, "NOT_PLANNED", {**reading.NOT_PLANNED, "lastRestart": "because"})
 
 
 def _failures_are_ignored(patch: Patch) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from automation.plan.concerns import stated_concern
+from automation.plan.reading import NOT_PLANNED_FIELD
 from automation.plan.reasons import PlanReason
 from automation.plan.values import INTERRUPTING, GoalProcess, GoalUnit, MemberConfig, MemberState
 from automation.plan.versions import series
@@ -76,10 +77,9 @@ def _unsaid(state: RunState) -> list[tuple[str, str]]:
     }
     notes = [*state.goal.notes, *(note for unit in state.goal.units for note in unit.notes)]
     said = {
-        (note.process, name)
+        (note.process, dict(note.names)[NOT_PLANNED_FIELD])
         for note in notes
         if note.reason is PlanReason.NOT_PLANNED
-        for name in dict(note.names)["fields"].split(", ")
     }
     return sorted(left_alone ^ said)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from automation.desired_state.document.changes import Effect, ProcessAction, effects
 from automation.desired_state.resource import EffectDocument
+from automation.plan.left_alone import LeftAlone
 from automation.plan.reading import NOT_PLANNED, read_goal
 from tests.each import each
 from tests.factories.documents import ABSENT, document, full_document, process
@@ -49,6 +50,7 @@ def test_nothing_changed_does_nothing() -> None:
         ({"lastRestart": BEFORE}, {}, []),
         ({"lastRestart": BEFORE}, {"lastRestart": AFTER, "disabled": True}, [ProcessAction.SHUTDOWN]),
         ({"disabled": True}, {"lastRestart": AFTER}, [ProcessAction.START]),
+        ({"disabled": True}, {"lastRestart": LATER}, [ProcessAction.START, ProcessAction.RESTART]),
         ({"lastResync": BEFORE}, {"lastResync": AFTER}, [ProcessAction.RESYNC]),
         ({"lastResync": BEFORE}, {"lastResync": "2099-11-21T11:00:00+00:00"}, []),
         ({"lastCompact": BEFORE}, {"lastCompact": AFTER}, [ProcessAction.COMPACT]),
@@ -85,9 +87,9 @@ def test_what_a_change_does_to_a_process(
 def test_what_the_plan_refuses_has_no_effect(name: str) -> None:
     new = process(**{name: REFUSED[name]})
     (effect,) = found([process()], [new])
-    assert (effect.action, effect.warning) == (ProcessAction.NOTHING, f"{name}: is stored and has no effect")
     (note,) = read_goal(document(processes=[new])).units[0].notes
-    assert name in note.sentence
+    assert (effect.action, effect.warning) == (ProcessAction.NOTHING, note.sentence)
+    assert note.sentence == f"the plan does not carry out {name}: {NOT_PLANNED[name]}"
 
 
 def test_a_process_that_the_plan_leaves_alone_has_a_single_effect_that_says_why() -> None:
@@ -97,14 +99,11 @@ def test_a_process_that_the_plan_leaves_alone_has_a_single_effect_that_says_why(
             processes=[process(version="8.0", lastRestart=AFTER, numCores=4), process(name="db_2", alias="a")]
         ),
     )
-    alone, of_field, other = effects(old, new, NOW, {"db_1": "because"})
+    alone, of_field, other = effects(old, new, NOW, {"db_1": LeftAlone("because")})
     assert (alone.process, alone.action, alone.warning) == ("db_1", ProcessAction.NOTHING, "because")
-    assert (of_field.action, of_field.warning) == (
-        ProcessAction.NOTHING,
-        "numCores: is stored and has no effect",
-    )
+    assert (of_field.action, of_field.detail) == (ProcessAction.NOTHING, "does not carry out numCores")
     assert (other.process, other.action) == ("db_2", ProcessAction.RECONFIGURE)
-    assert effects(new, new, NOW, {"db_1": "because"}) == []
+    assert effects(new, new, NOW, {"db_1": LeftAlone("because")}) == []
 
 
 @each(
@@ -113,6 +112,8 @@ def test_a_process_that_the_plan_leaves_alone_has_a_single_effect_that_says_why(
         ({}, [ProcessAction.START]),
         ({"disabled": True}, []),
         ({"lastRestart": AFTER}, [ProcessAction.START]),
+        ({"lastRestart": LATER}, [ProcessAction.START, ProcessAction.RESTART]),
+        ({"lastRestart": LATER, "disabled": True}, []),
         ({"lastResync": AFTER}, [ProcessAction.START, ProcessAction.RESYNC]),
         ({"lastCompact": "2099-11-21T12:00:00"}, [ProcessAction.START, ProcessAction.NOTHING]),
     ],
@@ -129,7 +130,7 @@ def test_a_process_that_is_gone_is_no_longer_managed() -> None:
     ("new", "field"),
     [
         ({"lastResync": AFTER}, "copies all data again"),
-        ({"backupRestoreUrl": URL}, "no effect"),
+        ({"backupRestoreUrl": URL}, "restores are not carried out"),
         ({"lastCompact": "2099-11-21T12:00:00"}, "no effect"),
     ],
 )

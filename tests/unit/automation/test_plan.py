@@ -833,7 +833,7 @@ class TestInterruptedFeatureVersion:
         goal = goal_of(sent)
         assert step(goal, fleet(sent, p1={"is_running": False, "state": None})) == PlanStep()
         assert [(note.process, note.sentence) for note in goal.units[0].notes] == [
-            (f"p{number}", "the plan does not carry out sharded clusters yet") for number in range(3)
+            (f"p{number}", "the plan does not carry out sharded clusters") for number in range(3)
         ]
 
 
@@ -877,8 +877,10 @@ class TestRefusals:
 
     def test_fields_that_are_not_carried_out_are_named(self) -> None:
         goal = goal_of(replica_set(backupRestoreUrl="CANCEL"))
-        named = [hold.names for hold in (*goal.notes, *goal.units[0].notes)]
-        assert named == [(("fields", "backupRestoreUrl"),)] * 3
+        named = [(hold.process, hold.sentence) for hold in (*goal.notes, *goal.units[0].notes)]
+        why = "restores are not carried out, because the platform makes no backups of databases"
+        sentence = f"the plan does not carry out backupRestoreUrl: {why}"
+        assert named == [(f"p{number}", sentence) for number in range(3)]
 
     @each(
         ("stated", "what"),

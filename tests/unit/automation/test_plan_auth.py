@@ -387,7 +387,7 @@ def test_a_sharded_cluster_is_left_alone_with_a_word() -> None:
     sent = secured(sharding={"clusterRole": "shardsvr"})
     (unit,) = goal_of(sent).units
     assert (unit.users, unit.processes[0].key_file) == ((), "")
-    assert {hold.sentence for hold in unit.notes} == {"the plan does not carry out sharded clusters yet"}
+    assert {hold.sentence for hold in unit.notes} == {"the plan does not carry out sharded clusters"}
 
 
 @each(

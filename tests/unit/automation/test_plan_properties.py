@@ -7,8 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from automation.desired_state.document.changes import ProcessAction, effects
 from automation.desired_state.document.text import read
+from automation.plan.concerns import CONCERN
 from automation.plan.reading import read_goal
+from automation.plan.reasons import PlanReason
 from automation.plan.reported import FleetReports, ReportedProcess, drawn_plan
 from automation.plan.values import MemberState
 from automation.plan.wording import detail
@@ -66,6 +69,7 @@ concerns = st.fixed_dictionaries(
         ),
     },
 )
+times = st.sampled_from([None, "2099-10-01T11:00:00Z", "2099-11-21T11:00:00Z", "2099-11-21T13:00:00Z"])
 processes = st.lists(
     st.builds(
         process,
@@ -74,7 +78,9 @@ processes = st.lists(
         args2_6=settings,
         disabled=st.sampled_from([None, True, False]),
         manualMode=st.sampled_from([None, True, False]),
-        lastRestart=st.sampled_from([None, "2099-11-21T11:00:00Z", "2099-11-21T13:00:00Z"]),
+        lastRestart=times,
+        lastResync=times,
+        lastCompact=times,
         processType=st.sampled_from([None, "mongos", "mongod"]),
         cluster=st.sampled_from([None, "east"]),
         defaultRWConcern=st.one_of(st.none(), concerns),
@@ -117,3 +123,28 @@ def test_every_document_has_a_plan_with_words(
     holds = [*drawn.holds, *(hold for unit in drawn.units for hold in unit.holds)]
     assert all(hold.sentence for hold in holds)
     assert all(detail(planned.move) for unit in drawn.units for planned in unit.moves)
+
+
+REFUSING = {
+    ProcessAction.RESYNC: PlanReason.RESYNC_REFUSED,
+    ProcessAction.COMPACT: PlanReason.COMPACT_REFUSED,
+}
+
+
+@tries(40)
+@given(processes, sections, processes, sections, reports)
+def test_no_effect_is_what_the_plan_refuses(
+    old: list[dict[str, Any]],
+    old_section: Any,
+    new: list[dict[str, Any]],
+    new_section: Any,
+    seen: FleetReports,
+) -> None:
+    before, after = named(old, old_section), named(new, new_section)
+    drawn = drawn_plan(read_goal(before), read_goal(after), seen, NOW)
+    refused = {(hold.process, hold.reason) for hold in drawn.holds}
+    refused |= {(hold.process, hold.reason) for unit in drawn.units for hold in unit.holds}
+    for effect in effects(before, after, NOW, drawn.left_alone):
+        assert (effect.process, REFUSING.get(effect.action)) not in refused
+        if (effect.process, PlanReason.CONCERN_REFUSED) in refused:
+            assert effect.action is not ProcessAction.RECONFIGURE or CONCERN not in effect.detail

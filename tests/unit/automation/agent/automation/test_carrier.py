@@ -19,6 +19,7 @@ from automation.agent.automation.process_moves import ProcessMoves
 from automation.agent.automation.turns import HeldTurn
 from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.agent.settings import read_settings
+from automation.plan.reading import NOT_PLANNED
 from automation.plan.values import Move, MoveKind
 from tests.each import each
 from tests.eventually import eventually
@@ -250,6 +251,18 @@ def test_a_version_of_agents_that_the_platform_does_not_hand_out_is_named(
     platform, carrier = rounds(replace(answer, document={**answer.document, "paused": True}))
     carrier.round()
     assert "agentVersion.name is 1" in only(platform.reports[-1])["errorString"]
+
+
+def test_fields_that_the_plan_does_not_carry_out_are_answered_in_the_error(
+    rounds: Callable[..., Made], tmp_path: Path
+) -> None:
+    answer = given(tmp_path, {"backupRestoreUrl": "https://restore.example.com/1?key=x", "numCores": 4})
+    platform, carrier = rounds(replace(answer, document={**answer.document, "paused": True}))
+    carrier.round()
+    error = only(platform.reports[-1])["errorString"]
+    assert "backupRestoreUrl: restores are not carried out" in error
+    assert f"numCores: {NOT_PLANNED['numCores']}" in error
+    assert "restore.example.com" not in error
 
 
 def test_the_last_configuration_stays_while_the_platform_is_away(
