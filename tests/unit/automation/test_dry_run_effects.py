@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from automation.desired_state.document.changes import RESYNC_WARNING, Effect, effects
+from automation.plan import reported
 from automation.plan.reading import read_goal
 from automation.plan.reasons import ReasonKind
 from automation.plan.reported import DrawnPlan, FleetReports, ReportedProcess, drawn_plan
@@ -157,8 +160,8 @@ def test_a_new_process_has_no_data_that_is_older_unless_it_is_reported() -> None
     ]
     kinds = {planned.move.kind for planned in drawn.units[0].moves}
     assert not kinds & {MoveKind.RESYNC, MoveKind.COMPACT}
-    _, reported = dry_run(NOTHING_PUBLISHED, new, MEMBERS)
-    assert said(reported, "p1")[1:] == [("RESYNC", RESYNC_WARNING), ("COMPACT", None)]
+    _, known = dry_run(NOTHING_PUBLISHED, new, MEMBERS)
+    assert said(known, "p1")[1:] == [("RESYNC", RESYNC_WARNING), ("COMPACT", None)]
 
 
 @each("field", ["lastResync", "lastCompact", "lastRestart"])
@@ -218,6 +221,23 @@ def test_a_process_whose_moves_wait_has_its_effects() -> None:
     drawn, found = dry_run(replica_set(), replica_set(lastRestart=PAST), states)
     assert {hold.reason.kind for hold in drawn.units[0].holds} == {ReasonKind.WAITS}
     assert said(found, "p1") == [("RESTART", None)]
+    old, new = ({**sent, "replicaSets": None} for sent in (replica_set(), replica_set(lastRestart=PAST)))
+    drawn, found = dry_run(old, new, [MemberState.UNINITIATED] * 3)
+    reasons = {hold.reason.kind for hold in drawn.units[0].holds if hold.process == "p1"}
+    assert reasons == {ReasonKind.WAITS, ReasonKind.REFUSED}
+    assert said(found, "p1") == [("RESTART", None)]
+
+
+def test_a_plan_that_is_not_drawn_refuses_the_fields_that_no_plan_carries_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reported, "MOST_PROCESS_STEPS", -1)
+    concern = {"defaultWriteConcern": {"w": 9}}
+    fields: dict[str, Any] = {"defaultRWConcern": concern, "numCores": 4, "lastResync": LONG_AGO}
+    drawn, found = dry_run(replica_set(), replica_set(**fields), MEMBERS)
+    assert drawn.units == ()
+    assert {action for action, _ in said(found, "p1")} == {"NOTHING"}
+    assert len(said(found, "p1")) == len(fields)
 
 
 def test_what_agents_leave_alone_as_a_whole_says_so_of_each_field() -> None:
