@@ -4,6 +4,7 @@ They are the authorities of the system (or of `SSL_CERT_FILE`) and of `OPSAPI_OU
 takes 27 ms of processor time, so a process creates one context for each purpose, at the first use.
 """
 
+import re
 import ssl
 import threading
 from enum import Enum
@@ -68,6 +69,10 @@ def is_late_refusal(error: BaseException) -> bool:
     return reason.partition("ALERT_")[2] in _OF_THE_HANDSHAKE
 
 
+_QUOTED_NAME = re.compile(r"'[^']*'$")
+"""The expected name at the end of a message of the TLS library."""
+
+
 def tls_fault(error: BaseException) -> str:
     """The reason of the TLS library: `unable to get local issuer certificate`, `wrong version number`.
 
@@ -75,7 +80,8 @@ def tls_fault(error: BaseException) -> str:
     """
     cause = error if isinstance(error, ssl.SSLError) else error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return cause.verify_message.rstrip(".")
+        # It can be the name of the operator's proxy or mail server, which a project does not need to know.
+        return _QUOTED_NAME.sub("its name", cause.verify_message.rstrip("."))
     if isinstance(cause, ssl.SSLError):
         return (cause.reason or "").replace("_", " ").lower()
     return ""
