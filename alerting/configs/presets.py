@@ -654,12 +654,13 @@ class Preset(StrEnum):
         "PLAN_WAITING",
         MONGODB,
         EventType.AUTOMATION_PLAN_WAITING,
-        "The plan of the automation configuration has waited with a move for 30 minutes.",
+        "The plan of the automation configuration has waited with a move for 30 minutes, or for the minutes "
+        "of its option patienceMin.",
         title="Automation plan waits",
         runbook="automation-plan",
         subject=PresetSubject.MAINTENANCE,
     )
-    """The half hour is in the event, so there is no other delay."""
+    """The half hour has passed when the event is recorded, so there is no other delay."""
     VERSION_SUPPORT = PresetSpec(
         "VERSION_SUPPORT",
         BOTH,

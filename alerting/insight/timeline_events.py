@@ -201,7 +201,7 @@ _STARTED: Mapping[EventType, str] = {
     EventType.MONITORING_AGENT_VERSION_BEHIND: "{Target} is older than another agent of the project",
     EventType.BACKUP_AGENT_VERSION_BEHIND: "{Target} is older than another agent of the project",
     EventType.AUTOMATION_PLAN_STOPPED: "A move of {target} failed, and the plan stopped",
-    EventType.AUTOMATION_PLAN_WAITING: "The plan has waited for half an hour to change {target}",
+    EventType.AUTOMATION_PLAN_WAITING: "The plan has waited too long to change {target}",
     EventType.OPLOG_BEHIND: "The backup of {target} fell behind its oplog",
     EventType.RESYNC_REQUIRED: "The backup of {target} needs a resync",
     EventType.INCONSISTENT_BACKUP_CONFIGURATION: "The backup configuration of {target} is inconsistent",

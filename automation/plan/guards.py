@@ -29,7 +29,6 @@ from automation.plan.values import (
     PlanHold,
 )
 
-MOST_LAG = timedelta(seconds=10)
 LEAST_OPLOG = timedelta(hours=1)
 HEALTHY = frozenset({MemberState.PRIMARY, MemberState.SECONDARY, MemberState.ARBITER})
 WITH_ALL_DATA = frozenset({MemberState.PRIMARY, MemberState.SECONDARY})
@@ -253,7 +252,7 @@ def lag(state: UnitState, subject: str) -> Iterator[PlanHold]:
         if behind is None:
             yield state.hold(PlanReason.LAG_UNKNOWN, subject, other=name)
         elif _is_late(state, name):
-            seconds = {"lag": ceil(behind.total_seconds()), "most": int(MOST_LAG.total_seconds())}
+            seconds = {"lag": ceil(behind.total_seconds()), "most": int(state.unit.most_lag.total_seconds())}
             yield state.hold(PlanReason.LAG, subject, other=name, **seconds)
 
 
@@ -262,7 +261,7 @@ def _is_late(state: UnitState, name: str) -> bool:
     behind, member = state.process(name).lag, state.member(name)
     if behind is None or member is None or state.state(name) is not MemberState.SECONDARY:
         return False
-    return behind - timedelta(seconds=member.delay) > MOST_LAG
+    return behind - timedelta(seconds=member.delay) > state.unit.most_lag
 
 
 def oplog(state: UnitState, subject: str) -> Iterator[PlanHold]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 from automation.moments import has_zone, moment
 from automation.plan.arbiters import refuses_arbiters
@@ -40,6 +42,8 @@ NOT_PLANNED: Mapping[str, str] = {
 """Fields of processes that a plan does not carry out, and why: a change of them has no effect."""
 NOT_PLANNED_FIELD = "not_planned"
 """The name of such a field among the names of its reason."""
+MOST_LAG_SECONDS, MOST_PATIENCE_MINUTES = 86_400, 10_080
+"""The largest values of options.maxLagSec and options.patienceMin."""
 _ROUTER = "mongos"
 
 
@@ -82,6 +86,7 @@ def read_goal(
             unit = replace(unit, cluster=clusters[group[0].name])
         if refused := tuple(_misplaced(unit, misplaced)):
             unit = replace(unit, refused=(*unit.refused, *refused))
+        unit = _with_options(unit, section(document, "options"))
         units.append(_with_auth(unit, by_name, carried_auth(document), faults))
     return AutomationGoal(
         number=int(document.get("version") or 0),
@@ -89,6 +94,22 @@ def read_goal(
         units=tuple(units),
         notes=tuple(_document_notes(document, frozenset(unit.replica_set for unit in units))),
     )
+
+
+def _with_options(unit: GoalUnit, options: Section) -> GoalUnit:
+    """The unit with the waits that the options state. Options of earlier documents can have any values."""
+    lag = _whole(options.get("maxLagSec"), MOST_LAG_SECONDS)
+    patience = _whole(options.get("patienceMin"), MOST_PATIENCE_MINUTES)
+    return replace(
+        unit,
+        most_lag=unit.most_lag if lag is None else timedelta(seconds=lag),
+        patience=unit.patience if patience is None else timedelta(minutes=patience),
+    )
+
+
+def _whole(value: Any, most: int) -> int | None:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_whole and 0 < value <= most else None
 
 
 def _misplaced(unit: GoalUnit, faults: Mapping[str, str]) -> Iterator[PlanHold]:

@@ -204,7 +204,8 @@ class GoalUnit:
     `members`: the members of the section replicaSets; None if the section does not have the set. `refused`:
     why the document has no plan for the unit. `notes`: fields that the plan leaves alone. `concern`: the
     default read and write concern of the replica set; `concern_hold`: why the stated one cannot be set.
-    `users`: the names of the users that the document wants or deletes. `cluster`: of routers.
+    `users`: the names of the users that the document wants or deletes. `cluster`: of routers. `most_lag`: of
+    the other members while a member is disturbed. `patience`: after which a move that waits raises an alert.
     """
 
     processes: tuple[GoalProcess, ...]
@@ -216,6 +217,8 @@ class GoalUnit:
     concern_hold: PlanHold | None = None
     users: tuple[str, ...] = ()
     cluster: str = ""
+    most_lag: timedelta = timedelta(seconds=10)
+    patience: timedelta = timedelta(minutes=30)
 
     @property
     def is_sharded(self) -> bool:

@@ -47,7 +47,6 @@ from automation.turns.known import known_unit, turns_of_unit
 from automation.turns.models import FetchedConfig, PausedPlan, PlanTurn, WaitingMove
 from automation.turns.rules import (
     FORGOTTEN_AFTER,
-    PATIENCE,
     TURN_LENGTH,
     MoveState,
     TurnOutcome,
@@ -390,7 +389,7 @@ def _wait(
     *,
     since: datetime | None = None,
 ) -> _TurnRefusal:
-    """Remember that the move waits. After PATIENCE it raises an alert.
+    """Remember that the move waits. After the patience of its unit it raises an alert.
 
     The time in which another turn of the unit is held does not count.
     """
@@ -415,7 +414,7 @@ def _wait(
     row.since = since or row.since
     row.replica_set, row.host_id = stored_set(subject.unit.replica_set), host_id
     row.reason, row.names, row.asked = first.reason.name, dict(first.names), now
-    is_patient = first.reason is PlanReason.TURN or row.began > now - PATIENCE
+    is_patient = first.reason is PlanReason.TURN or row.began > now - subject.unit.patience
     if not row.alerted and not is_patient:
         row.alerted = True
         new: Document = {

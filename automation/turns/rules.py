@@ -180,8 +180,6 @@ def _add_holds(plans: Mapping[str, ShownPlan], names: Sequence[str], holds: Iter
 
 TURN_LENGTH = timedelta(seconds=30)
 """How long a turn lasts from its grant, or from its last renewal."""
-PATIENCE = timedelta(minutes=30)
-"""After waiting for as long, a plan raises an alert."""
 FORGOTTEN_AFTER = timedelta(minutes=10)
 """A move that no agent has asked for during this time does not wait any more."""
 STEP_SECONDS = 600

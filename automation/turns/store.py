@@ -158,7 +158,7 @@ def standing_holds(group_id: str, version: int) -> list[PlanHold]:
 
 
 def plan_states(group_id: str) -> list[JsonObject]:
-    """Return the hosts that a plan has stopped at, or waits for PATIENCE to change, with their facts."""
+    """Return the hosts that a plan has stopped at, or waits too long to change, with their facts."""
     stops = set(stops_of(group_id, goal_version(group_id)).values_list("host_id", flat=True))
     alerted = WaitingMove.objects.filter(group_id=group_id, alerted=True)
     waits = set(alerted.values_list("host_id", flat=True))

@@ -16,7 +16,7 @@ from automation.choices import AgentType
 from automation.hosts.changes import host_delete
 from automation.models import FleetWatch, Host, PlanTurn, WaitingMove
 from automation.turns.changes import REMEDY, plans_sweep
-from automation.turns.rules import FORGOTTEN_AFTER, PATIENCE
+from automation.turns.rules import FORGOTTEN_AFTER
 from events.models import Event
 from integrations.choices import MessageKind
 from opsapi import clock
@@ -37,7 +37,7 @@ __all__ = ["agent", "outside", "path", "publisher"]
 pytestmark = pytest.mark.django_db
 
 WAITING, STOPPED, CONTINUED = (f"AUTOMATION_PLAN_{name}" for name in ("WAITING", "STOPPED", "CONTINUED"))
-SECOND = timedelta(seconds=1)
+SECOND, PATIENCE = timedelta(seconds=1), timedelta(minutes=30)
 
 
 @pytest.fixture
@@ -57,6 +57,18 @@ def wait_long(agent: ApiClient, project: Project, traveller: Any) -> None:
         traveller.shift(PATIENCE / 4)
         measured(project, lag=None)
         assert why_not(ask(agent, project, asked())) == "LAG_UNKNOWN"
+
+
+def test_the_document_says_how_long_a_move_waits_before_it_raises_the_alert(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    stated = publisher.get(path).json()
+    published(publisher, path, {**stated, "options": {**stated["options"], "patienceMin": 60}})
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        wait_long(agent, ready, traveller)
+        assert not Event.objects.filter(event_type=WAITING).exists()
+        wait_long(agent, ready, traveller)
+        assert Event.objects.filter(event_type=WAITING).count() == 1
 
 
 def fail(agent: ApiClient, project: Project) -> None:

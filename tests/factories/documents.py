@@ -97,6 +97,7 @@ def full_document() -> dict[str, Any]:
         )
     ]
     return document(
+        options={"downloadBase": "/var/lib/ops-agent", "maxLagSec": 60, "patienceMin": 5},
         databaseVersions=[version(builds=builds)],
         agentVersion={"name": "13.1", "directoryUrl": "https://downloads.example.com/agents"},
         monitoringVersions=[agent(logRotate=rotation())],

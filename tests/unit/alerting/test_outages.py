@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from alerting.configs.presets import Preset, presets_of
-from alerting.engine.observations import Observation, of_agent, of_event, of_host, of_replica_set
+from alerting.engine.observations import Observation, of_agent, of_event, of_host, of_plan, of_replica_set
 from alerting.engine.transition import AlertAction, AlertView, ConfigView, step
 from automation.hosts.rules import restart_event
 from automation.metrics import Engine, Metric
@@ -13,6 +13,7 @@ from tests.each import each
 
 HOST = {"hostId": "h1", "hostname": "db1", "port": 27017, "reachable": True, "typeName": "REPLICA_SECONDARY"}
 SET = {"replicaSetName": "rs0", "primaries": 1, "healthy": 3, "unhealthy": 0}
+PLAN = {**HOST, "planStopped": False, "planWaits": False}
 AGENT = {"hostname": "agent1", "sourceTypeName": "MONITORING", "down": False, "versionBehind": False}
 
 HEALTHY: Mapping[Engine, Mapping[str, float]] = {
@@ -161,6 +162,8 @@ OUTAGES: Mapping[Preset, tuple[Sequence[Observation], Sequence[Observation]]] = 
     ),
     Preset.BACKUP_AGE: (measured(BACKUP_AGE=26.1), measured(BACKUP_AGE=26)),
     Preset.BACKUP_UNKNOWN: (measured(BACKUP_UNKNOWN=1), measured(BACKUP_UNKNOWN=0)),
+    Preset.PLAN_STOPPED: (of_plan(PLAN | {"planStopped": True}), of_plan(PLAN)),
+    Preset.PLAN_WAITING: (of_plan(PLAN | {"planWaits": True}), of_plan(PLAN)),
     Preset.VERSION_SUPPORT: (measured(SERVER_SUPPORT_DAYS=30), measured(SERVER_SUPPORT_DAYS=31)),
 }
 """Of each preset the observations during its outage, and after it."""
@@ -202,7 +205,7 @@ def test_a_server_that_restarts_sends_the_message_of_a_crash() -> None:
 
 @each(("engine", "values"), list(HEALTHY.items()))
 def test_no_preset_opens_on_a_new_healthy_replica_set(engine: Engine, values: Mapping[str, float]) -> None:
-    healthy = [*measured(**values), *members(1, 3, 0), *of_agent(AGENT)]
+    healthy = [*measured(**values), *members(1, 3, 0), *of_agent(AGENT), *of_plan(PLAN)]
     for preset in presets_of(engine):
         if not EVENT_TYPES[preset.spec.event_type].one_shot:
             assert actions(preset, healthy, None) == {AlertAction.NOTHING}, preset

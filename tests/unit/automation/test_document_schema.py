@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from automation.desired_state.document import schema
 from automation.desired_state.document.schema import SCHEMA, in_documented_order, resolved, schema_faults
+from automation.plan.reading import MOST_LAG_SECONDS, MOST_PATIENCE_MINUTES
 from automation.sections import pointer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
@@ -124,6 +125,12 @@ def test_a_required_field_must_be_there(path: tuple[str | int, ...], value: Any)
 @each("path", OPTIONAL, ids=pointer_of)
 def test_an_optional_field_may_be_left_out(path: tuple[str | int, ...], value: Any) -> None:
     assert faults(replaced(path, value)) == []
+
+
+def test_the_limits_of_the_options_are_those_of_the_plan() -> None:
+    options = SCHEMA["properties"]["options"]["properties"]
+    limits = {name: options[name]["maximum"] for name in ("maxLagSec", "patienceMin")}
+    assert limits == {"maxLagSec": MOST_LAG_SECONDS, "patienceMin": MOST_PATIENCE_MINUTES}
 
 
 OF_TYPES: list[tuple[Any, set[str]]] = [

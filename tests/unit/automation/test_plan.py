@@ -357,6 +357,26 @@ class TestGuards:
     def test_a_reached_document_needs_nothing(self) -> None:
         assert step(goal_of(replica_set()), fleet(replica_set())) == PlanStep()
 
+    @each(
+        ("options", "is_late"), [({}, True), ({"maxLagSec": 59}, True), ({"maxLagSec": 60}, False)], ids=str
+    )
+    def test_the_document_says_how_much_other_members_may_lag(
+        self, options: dict[str, Any], is_late: bool
+    ) -> None:
+        sent = replica_set(**RESTARTED)
+        sent["options"] |= options
+        p2 = {"restart": NOW, "lag": timedelta(seconds=60)}
+        found = step(goal_of(sent), fleet(replica_set(), p2=p2))
+        assert ("LAG" in reasons(found)) is is_late
+        assert [move.disturbs for move in found.moves] == ([] if is_late else [True])
+
+    @each("stated", [0, -1, 86_401, True, "60", 1.5, None], ids=repr)
+    def test_options_of_earlier_documents_that_are_not_valid_say_nothing(self, stated: Any) -> None:
+        sent = replica_set()
+        sent["options"] |= {"maxLagSec": stated, "patienceMin": stated if stated != 86_401 else 10_081}
+        (unit,) = goal_of(sent).units
+        assert (unit.most_lag, unit.patience) == (timedelta(seconds=10), timedelta(minutes=30))
+
 
 class TestSettings:
     """Parameters change at run time where the server can, otherwise by a restart."""
