@@ -28,12 +28,39 @@ _MOST_LOOKS = 1000
 
 
 def running_pid(data: Path) -> int | None:
-    """The process that runs with this directory of data, as its lock file says; None if there is none."""
+    """The process that runs with this directory of data, as its lock file says; None if there is none.
+
+    After a loss of power, the file can name another server, which has got the number of the earlier process.
+    """
+    lock = data / LOCK
     try:
-        pid = int((data / LOCK).read_bytes().strip())
+        pid = int(lock.read_bytes().strip())
     except (OSError, ValueError):
         return None
-    return pid if pid > 1 and is_server(pid) else None
+    return pid if pid > 1 and is_server(pid) and _has_open(pid, lock) else None
+
+
+def _has_open(pid: int, file: Path) -> bool:
+    """Whether the process has this file open, by any path. If that is not known, it has.
+
+    A server opens its lock file before it writes its number there, and closes it after it has removed it.
+    """
+    try:
+        wanted = file.stat()
+        with os.scandir(f"/proc/{pid}/fd") as links:
+            return any(_leads_to(link, wanted) for link in links)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    except OSError:  # Such as a server of another user, or of another user namespace.
+        return True
+
+
+def _leads_to(link: os.DirEntry[str], file: os.stat_result) -> bool:
+    """Whether a link of a process leads to this file. Raises: OSError: it is not known."""
+    try:
+        return os.path.samestat(link.stat(), file)
+    except FileNotFoundError:  # Closed meanwhile.
+        return False
 
 
 def is_server(pid: int) -> bool:

@@ -19,6 +19,7 @@ from tests.factories.documents import rotation
 from tests.processes.agent import RunningAgent, running
 from tests.processes.automated import HOST, NAME, AutomatedMachine, automated_machine
 from tests.processes.mongod import NEWEST, OLDER_VERSIONS, VERSION, standalone
+from tests.processes.platform import free_port
 from tests.processes.scenario import Scenario
 
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
@@ -118,6 +119,7 @@ def test_a_running_server_is_adopted_and_a_removed_process_keeps_running(machine
         }
         machine.allow(server.directory)
         pid = machine.pid()
+        assert pid is not None
         machine.agent.start()
         machine.reaches(machine.publish(settings))
         assert machine.pid() == pid
@@ -125,6 +127,13 @@ def test_a_running_server_is_adopted_and_a_removed_process_keeps_running(machine
         machine.publish_nothing()
         eventually(lambda: "processes=0" in machine.agent.log, message="the agent has the new document")
         assert machine.pid() == pid
+        # After a loss of power, the lock file of another server names this process.
+        machine.port, machine.data = free_port(), machine.directory / "data"
+        machine.data.mkdir()
+        (machine.data / "mongod.lock").write_text(f"{pid}\n")
+        machine.reaches(machine.publish())
+        assert machine.pid() not in {pid, None}
+        assert is_running(pid)
 
 
 def test_logs_are_rotated_compressed_and_deleted_as_the_document_says(machine: AutomatedMachine) -> None:
