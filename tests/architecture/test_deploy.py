@@ -169,12 +169,25 @@ def _automation_unit(directory: Path) -> Path:
 def test_servers_outlive_the_agent_s_unit_and_can_write_where_the_guide_says(tmp_path: Path) -> None:
     changed = read_unit(_automation_unit(tmp_path))
     (written,) = re.findall(r'^OPSAPI_AGENT_AUTOMATION_DIRS="(.+)"$', AUTOMATION.read_text(), re.MULTILINE)
-    assert changed.value("Service", "ReadWritePaths") == written
+    # The sockets of servers are in the directory for temporary files, where other users look for them.
+    assert changed.value("Service", "PrivateTmp") == "false"
+    assert changed.value("Service", "ReadWritePaths") == f"{written.replace(':', ' ')} /tmp"
     given = {name: changed.value("Service", name) for name in ("KillMode", "OOMPolicy", "DynamicUser")}
     assert given == {"KillMode": "process", "OOMPolicy": "continue", "DynamicUser": "false"}
-    # Servers compile JavaScript, and raise their limits.
+    # The kernel does not say to a process in another user namespace which files a server has open.
+    assert changed.value("Service", "PrivateUsers") == "false"
+    # Servers ask for the addresses of their machine, compile JavaScript, and raise their limits.
+    assert changed.value("Service", "RestrictAddressFamilies") == "AF_NETLINK"
     assert changed.value("Service", "MemoryDenyWriteExecute") == "false"
     assert changed.value("Service", "SystemCallFilter") == ""
+
+
+def test_servers_have_the_limits_that_mongodb_recommends(tmp_path: Path) -> None:
+    changed = read_unit(_automation_unit(tmp_path))
+    limits = {name: changed.value("Service", name) for name in ("TasksMax", "LimitNPROC", "LimitMEMLOCK")}
+    assert limits == {"TasksMax": "infinity", "LimitNPROC": "64000", "LimitMEMLOCK": "infinity"}
+    assert int(read_unit(AGENT_UNIT).value("Service", "LimitNOFILE")) >= 64_000
+    assert ("Service", "LimitNOFILE") not in changed.settings
 
 
 @pytest.mark.slow
