@@ -7,6 +7,7 @@ and dry runs. Each call reads or writes a set.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
@@ -23,7 +24,7 @@ from alerting.engine.rules import SameDestination, SentMessages
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert, Incident
 from alerting.incidents.store import IncidentMessage, Member
-from alerting.incidents.topology import FleetUnit, FleetUnits, OpenedAlert, Picture
+from alerting.incidents.topology import FleetUnit, FleetUnits, OpenedAlert, Picture, UnitSearch
 from events.log.changes import NewEvent
 from integrations.choices import ChannelType
 from integrations.messages import Message
@@ -118,11 +119,25 @@ class IncidentLedger(Protocol):
     def incidents_begin(self, alerts: Sequence[OpenedAlert], /) -> None:
         """Begin an incident for each alert by itself, unless it has begun."""
 
-    def incidents_to_join(self, config_id: str, group_id: str, /) -> list[Incident]:
-        """Return the incidents that an alert can join, the oldest first."""
+    def labels_of_recent(
+        self,
+        config_id: str,
+        group_id: str,
+        labels: Collection[FleetUnit],
+        /,
+        *,
+        at: datetime,
+        wait: timedelta,
+    ) -> AbstractSet[str]:
+        """Return the keys of these labels that incidents have which an alert at `at` can join by a label."""
 
-    def incident_save(self, incident: Incident, /) -> None:
-        """Write a new incident, or an incident that has grown."""
+    def incidents_to_join(
+        self, config_id: str, group_id: str, searches: Collection[UnitSearch], /, *, wait: timedelta
+    ) -> list[Incident]:
+        """Return the oldest incident that an alert can join, of each search; the oldest first."""
+
+    def incidents_save(self, incidents: Sequence[Incident], /) -> None:
+        """Write new incidents, and incidents that have grown."""
 
     def alerts_join(self, alerts: Sequence[OpenedAlert], /) -> None:
         """Write the incidents of alerts."""

@@ -53,8 +53,11 @@ from alerting.incidents.topology import (
     FleetUnit,
     FleetUnits,
     OpenedAlert,
+    OpenIncident,
     Picture,
+    UnitSearch,
     deciding_units,
+    recent_labels,
 )
 from alerting.reasons import AttemptFailure, NotificationReason
 from events.log.changes import NewEvent
@@ -144,9 +147,44 @@ class MemoryIncidents(Generic[AnyAlert]):
                     created=at,
                     grown=at,
                 )
-                self.incident_save(incident)
+                self.incidents_save([incident])
 
-    def incidents_to_join(self, config_id: str, group_id: str, /) -> list[Incident]:
+    def labels_of_recent(
+        self,
+        config_id: str,
+        group_id: str,
+        labels: Collection[FleetUnit],
+        /,
+        *,
+        at: datetime,
+        wait: timedelta,
+    ) -> frozenset[str]:
+        incidents = map(OpenIncident.of, self._with_room(config_id, group_id)) if labels else ()
+        return recent_labels(incidents, at=at, wait=wait) & {label.key for label in labels}
+
+    def incidents_to_join(
+        self, config_id: str, group_id: str, searches: Collection[UnitSearch], /, *, wait: timedelta
+    ) -> list[Incident]:
+        wanted: dict[str, set[UnitSearch]] = defaultdict(set)
+        for search in searches:
+            wanted[search.unit.key].add(search)
+        joined = []
+        for row in self._with_room(config_id, group_id):
+            incident = OpenIncident.of(row)
+            decided = [
+                search
+                for key in wanted.keys() & incident.units
+                for search in wanted[key]
+                if incident.may_relate(search.unit.kind, search.at, wait)
+            ]
+            for search in decided:
+                wanted[search.unit.key].remove(search)
+            if decided:
+                joined.append(row)
+        return joined
+
+    def _with_room(self, config_id: str, group_id: str) -> list[Incident]:
+        """The incidents of a configuration and project that an alert can join, the oldest first."""
         incidents = [
             incident
             for incident in self.incidents_grouped(config_id)
@@ -162,8 +200,9 @@ class MemoryIncidents(Generic[AnyAlert]):
             ),
         )
 
-    def incident_save(self, incident: Incident, /) -> None:
-        self.stored_incidents[incident.id] = self.lasting[incident.id] = incident
+    def incidents_save(self, incidents: Sequence[Incident], /) -> None:
+        for incident in incidents:
+            self.stored_incidents[incident.id] = self.lasting[incident.id] = incident
 
     def alerts_join(self, alerts: Sequence[OpenedAlert], /) -> None:
         for alert in alerts:

@@ -30,13 +30,14 @@ from alerting.incidents.grouping import (
     alerts_join,
     changes_become,
     due_at,
-    incident_save,
     incidents_begin,
     incidents_end,
     incidents_grouped,
     incidents_lock,
+    incidents_save,
     incidents_to_join,
     incidents_with,
+    labels_of_recent,
     messages_wait,
     pictures_keep,
 )
@@ -126,8 +127,9 @@ class PostgresqlLedger:
     alert_units = staticmethod(alert_units)
     labels_of_a_part = staticmethod(labels_of_a_part)
     incidents_begin = staticmethod(incidents_begin)
+    labels_of_recent = staticmethod(labels_of_recent)
     incidents_to_join = staticmethod(incidents_to_join)
-    incident_save = staticmethod(incident_save)
+    incidents_save = staticmethod(incidents_save)
     alerts_join = staticmethod(alerts_join)
     incidents_with = staticmethod(incidents_with)
     incidents_end = staticmethod(incidents_end)

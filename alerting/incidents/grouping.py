@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, Q, QuerySet
 
 from alerting.configs.choices import Grouping
 from alerting.configs.models import AlertConfig, NotificationSetting
@@ -24,17 +24,23 @@ from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import GROUPED, Alert, Incident
 from alerting.incidents.topology import (
     MOST_ALERTS,
+    FleetUnit,
     OpenedAlert,
     OpenIncident,
     Opening,
     Picture,
+    UnitKind,
+    UnitSearch,
     deciding_labels,
     first_message_due,
     grouped,
     kept_units,
+    labels_held,
+    unit_searches,
 )
 from alerting.reasons import NotificationReason
 from integrations.choices import MessageKind
+from opsapi.clock import AHEAD
 from opsapi.fields import Among
 from opsapi.ids import derived_id
 from opsapi.sql import execute, fetch_rows
@@ -133,19 +139,107 @@ UPDATE alerting_alert AS alert SET incident_id = joined.incident
 """
 
 
-def incidents_to_join(config_id: str, group_id: str) -> list[Incident]:
-    """Return the incidents of a configuration and project that an alert can join, the oldest first."""
-    opened = Alert.objects.filter(incident_id=OuterRef("id"), status=AlertStatus.OPEN.value)
-    # A worker of a version without grouping, during an upgrade, ends alerts and leaves their incident open.
-    has_room = Exists(opened), ~Exists(opened[MOST_ALERTS - 1 :])
-    lasting = Incident.objects.filter(GROUPED, *has_room, config_id=config_id, group_id=group_id, ended=None)
-    first_target = Alert.objects.filter(id=OuterRef("lead_id")).values("target_key")
-    return list(lasting.order_by("created", Subquery(first_target), "id"))
+# A project can have thousands of open incidents of a configuration, with thousands of units. So all are
+# compared with all searches at once, by a hash of the keys, and only the results are returned.
+_OF_RULE = """
+incident.config_id = %(config)s AND incident.group_id = %(group)s AND incident.ended IS NULL
+   AND incident.id <> incident.lead_id
+"""
+# A worker of a version without grouping, during an upgrade, ends alerts and leaves their incident open.
+_HAS_ROOM = """
+EXISTS (SELECT FROM alerting_alert AS member
+         WHERE member.incident_id = related.id AND member.status = 'OPEN')
+   AND NOT EXISTS (SELECT FROM alerting_alert AS member
+                    WHERE member.incident_id = related.id AND member.status = 'OPEN'
+                   OFFSET %(most)s - 1)
+"""
+# As `OpenIncident.may_relate`.
+_LABEL_RELATES = "incident.created <= search.at + %(ahead)s AND incident.created > search.at - %(wait)s"
+_AGENT_RELATES = "incident.grown <= search.at + %(ahead)s AND incident.grown >= search.at - %(wait)s"
+_RECENT_LABELS = f"""
+WITH related AS MATERIALIZED (
+     SELECT incident.id, unit.key
+       FROM (SELECT %(at)s::timestamptz AS at) AS search
+       JOIN alerting_incident AS incident ON {_OF_RULE} AND {_LABEL_RELATES}
+      CROSS JOIN LATERAL unnest(incident.units) AS unit (key)
+       JOIN unnest(%(keys)s::text[]) AS label (key) ON label.key = unit.key
+)
+SELECT DISTINCT key FROM related
+ WHERE id IN (SELECT related.id FROM (SELECT DISTINCT id FROM related) AS related WHERE {_HAS_ROOM})
+"""  # noqa: S608 - built from constants
+_TO_JOIN = f"""
+WITH matching AS MATERIALIZED (
+     SELECT incident.id, incident.created, incident.lead_id, search.number
+       FROM alerting_incident AS incident
+      CROSS JOIN LATERAL unnest(incident.units) AS unit (key)
+       JOIN unnest(%(keys)s::text[], %(kinds)s::text[], %(at)s::timestamptz[])
+            WITH ORDINALITY AS search (key, kind, at, number) ON search.key = unit.key
+      WHERE {_OF_RULE}
+        AND CASE search.kind WHEN %(label)s THEN {_LABEL_RELATES}
+                             WHEN %(agent)s THEN {_AGENT_RELATES}
+                             ELSE true END
+), related AS MATERIALIZED (
+     SELECT related.id, related.created, lead.target_key AS target
+       FROM (SELECT DISTINCT id, created, lead_id FROM matching) AS related
+       LEFT JOIN alerting_alert AS lead ON lead.id = related.lead_id
+      WHERE {_HAS_ROOM}
+), first AS (
+     SELECT DISTINCT ON (matching.number) related.*
+       FROM matching JOIN related USING (id)
+      ORDER BY matching.number, related.created, related.target, related.id
+)
+SELECT incident.id, incident.group_id, incident.config_id, incident.lead_id, incident.units,
+       incident.created, incident.grown, incident.ended
+  FROM (SELECT DISTINCT id, created, target FROM first) AS first
+  JOIN alerting_incident AS incident ON incident.id = first.id
+ ORDER BY first.created, first.target, first.id
+"""  # noqa: S608 - built from constants
 
 
-def incident_save(incident: Incident) -> None:
-    """Write a new incident, or an incident that has grown."""
-    incident.save()
+def labels_of_recent(
+    config_id: str, group_id: str, labels: Collection[FleetUnit], *, at: datetime, wait: timedelta
+) -> frozenset[str]:
+    """Return the keys of these labels that incidents have which an alert at `at` can join by a label."""
+    if not labels:
+        return frozenset()
+    values: Mapping[str, Any] = {
+        **_of_rule(config_id, group_id, wait),
+        "keys": [label.key for label in labels],
+        "at": at,
+    }
+    return frozenset(key for (key,) in fetch_rows(_RECENT_LABELS, values))
+
+
+def incidents_to_join(
+    config_id: str, group_id: str, searches: Collection[UnitSearch], *, wait: timedelta
+) -> list[Incident]:
+    """Return, of the incidents of a configuration and project, the results of searches, the oldest first.
+
+    The result of a search is the oldest incident that an alert can join.
+    """
+    values: Mapping[str, Any] = {
+        **_of_rule(config_id, group_id, wait),
+        "keys": [search.unit.key for search in searches],
+        "kinds": [search.unit.kind.value for search in searches],
+        "at": [search.at for search in searches],
+        "label": UnitKind.LABEL.value,
+        "agent": UnitKind.AGENT.value,
+    }
+    return list(Incident.objects.raw(_TO_JOIN, values)) if searches else []
+
+
+def _of_rule(config_id: str, group_id: str, wait: timedelta) -> Mapping[str, Any]:
+    return {"config": config_id, "group": group_id, "wait": wait, "ahead": AHEAD, "most": MOST_ALERTS}
+
+
+def incidents_save(incidents: Sequence[Incident]) -> None:
+    """Write new incidents, and incidents that have grown."""
+    Incident.objects.bulk_create(
+        incidents,
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=["group", "config_id", "lead", "units", "created", "grown", "ended"],
+    )
 
 
 def alerts_join(alerts: Sequence[OpenedAlert]) -> None:
@@ -162,12 +256,14 @@ def _join_related(
     by_id = {alert.id: alert for alert in alerts}
     in_order = sorted(alerts, key=lambda alert: (alert.created, alert.target_key))
     openings = [Opening(alert.id, units[alert.id], alert.updated) for alert in in_order]
-    known = {row.id: row for row in ledger.incidents_to_join(alerts[0].config_id, alerts[0].group_id)}
-    still_open = [
-        OpenIncident(row.id, frozenset(row.units), row.created, row.grown) for row in known.values()
-    ]
-    deciding = deciding_labels(openings, still_open, wait=wait)
-    labels = ledger.labels_of_a_part(alerts[0].group_id, deciding)
+    config_id, group_id = alerts[0].config_id, alerts[0].group_id
+    held, at = labels_held(openings), min(opening.at for opening in openings)
+    recent = ledger.labels_of_recent(config_id, group_id, held.keys(), at=at, wait=wait)
+    labels = ledger.labels_of_a_part(group_id, deciding_labels(held, recent))
+    searches = unit_searches(openings, labels)
+    known = {row.id: row for row in ledger.incidents_to_join(config_id, group_id, searches, wait=wait)}
+    still_open = [OpenIncident.of(row) for row in known.values()]
+    written = []
     for incident_id, group in grouped(openings, still_open, wait=wait, labels=labels):
         members = [by_id[opening.alert_id] for opening in group]
         incident = known[incident_id] if incident_id else _begin(members)
@@ -177,9 +273,11 @@ def _join_related(
             joined.leads.add(members[0].id)
         incident.units = kept_units(incident.units, group)
         incident.grown = max(incident.grown, *(alert.updated for alert in members))
-        ledger.incident_save(incident)
+        written.append(incident)
         for alert in members:
             alert.incident_id = incident.id
+    # Several groups can join an incident.
+    ledger.incidents_save(list({incident.id: incident for incident in written}.values()))
     ledger.alerts_join(alerts)
 
 

@@ -164,6 +164,15 @@ class Opening:
     at: datetime
 
 
+class StoredIncident(Protocol):
+    """The row of an incident."""
+
+    id: str
+    units: list[str]
+    created: datetime
+    grown: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class OpenIncident:
     """An incident that has not ended: the keys of its units, when it began, and when an alert last joined."""
@@ -172,6 +181,10 @@ class OpenIncident:
     units: frozenset[str]
     created: datetime
     grown: datetime
+
+    @classmethod
+    def of(cls, row: StoredIncident) -> "OpenIncident":
+        return cls(row.id, frozenset(row.units), row.created, row.grown)
 
     def may_relate(self, kind: UnitKind, at: datetime, wait: timedelta) -> bool:
         """Whether a unit of such a kind relates an alert that opens at `at` to the incident.
@@ -188,6 +201,13 @@ class OpenIncident:
                 return True
 
 
+class UnitSearch(NamedTuple):
+    """A search for the first incident to which a unit relates an alert that opens at `at`."""
+
+    unit: FleetUnit
+    at: datetime
+
+
 MOST_ALERTS = 10_000
 """An incident with this many open alerts takes no more, because all of them decide its messages."""
 MOST_LABELS = 16
@@ -196,29 +216,38 @@ LARGEST_SHARE = 0.75
 """The largest share of a project's hosts with a label that relates alerts."""
 
 
-def deciding_labels(
-    openings: Sequence[Opening], incidents: Sequence[OpenIncident], *, wait: timedelta
-) -> list[FleetUnit]:
-    """The labels that could relate openings to each other or to an incident, the most frequent first.
-
-    Left out are labels whose alerts have something else in common already.
-    """
-    if not openings:
-        return []
-    held = Counter(
+def labels_held(openings: Sequence[Opening]) -> Counter[FleetUnit]:
+    """The labels of openings, each with the number of groups that have nothing else in common."""
+    return Counter(
         label
         for group in _components(openings, frozenset())
         for label in {unit for opening in group for unit in opening.units if unit.kind is UnitKind.LABEL}
     )
-    at = min(opening.at for opening in openings)
-    recent = {
-        key
-        for incident in incidents
-        if incident.may_relate(UnitKind.LABEL, at, wait)
-        for key in incident.units
-    }
+
+
+def recent_labels(incidents: Iterable[OpenIncident], *, at: datetime, wait: timedelta) -> frozenset[str]:
+    """The keys of the units of incidents to which a label relates an alert that opens at `at`."""
+    recent = (incident for incident in incidents if incident.may_relate(UnitKind.LABEL, at, wait))
+    return frozenset(key for incident in recent for key in incident.units)
+
+
+def deciding_labels(held: Mapping[FleetUnit, int], recent: AbstractSet[str]) -> list[FleetUnit]:
+    """The labels that could relate openings to each other or to an incident, the most frequent first.
+
+    `held` are the labels of the openings (`labels_held`), `recent` keys of incidents (`recent_labels`). Left
+    out are labels whose alerts have something else in common already.
+    """
     deciding = [label for label, groups in held.items() if groups > 1 or label.key in recent]
     return sorted(deciding, key=lambda label: (-held[label], label.name))[:MOST_LABELS]
+
+
+def unit_searches(openings: Sequence[Opening], labels: AbstractSet[FleetUnit]) -> list[UnitSearch]:
+    """The searches whose results are all incidents that `grouped` needs, each once."""
+    return [
+        UnitSearch(unit, min(opening.at for opening in group))
+        for group in _components(openings, labels)
+        for unit in sorted({unit for opening in group for unit in opening.units if _relates(unit, labels)})
+    ]
 
 
 def grouped(

@@ -1,6 +1,6 @@
 """Which alerts are one outage, what its root is, and which changes matter."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -23,7 +23,9 @@ from alerting.incidents.topology import (
     grouped,
     is_important_change,
     kept_units,
+    labels_held,
     picture,
+    recent_labels,
     root_words,
     units_of,
 )
@@ -91,6 +93,12 @@ def labelled(number: int, labels: Mapping[str, str], at: datetime = START) -> Op
     return Opening(f"alert{number}", units, at)
 
 
+def deciding(openings: Sequence[Opening], *incidents: OpenIncident) -> list[FleetUnit]:
+    """The labels that decide which openings are related, and which of the incidents they join."""
+    recent = recent_labels(incidents, at=min(alert.at for alert in openings), wait=WAIT)
+    return deciding_labels(labels_held(openings), recent)
+
+
 EU, ENV = FleetUnit(UnitKind.LABEL, "region=eu"), FleetUnit(UnitKind.LABEL, "env=production")
 
 
@@ -114,7 +122,7 @@ def test_a_label_relates_nothing_once_the_first_message_is_due() -> None:
     eu = {"region": "eu"}
     grows = incident(labelled(1, eu), grown=START + 4 * WAIT)
     late = labelled(2, eu, START + 4 * WAIT)
-    assert deciding_labels([late], [grows], wait=WAIT) == []
+    assert deciding([late], grows) == []
     assert grouped([late], [grows], wait=WAIT, labels={EU})[0][0] is None
     same_agent = Opening("alert3", frozenset({FleetUnit(UnitKind.AGENT, AGENT)}), START + 5 * WAIT)
     assert grouped([same_agent], [grows], wait=WAIT)[0][0] == "incident"
@@ -123,19 +131,19 @@ def test_a_label_relates_nothing_once_the_first_message_is_due() -> None:
 def test_only_labels_that_relate_something_are_compared() -> None:
     alike = {"env": "production", "region": "eu"}
     first, second, other = labelled(1, alike), labelled(2, alike), labelled(3, {"env": "production"})
-    assert deciding_labels([first], [], wait=WAIT) == []
-    assert deciding_labels([first, second, other], [], wait=WAIT) == [ENV, EU]
-    assert deciding_labels([other], [incident(first)], wait=WAIT) == [ENV]
+    assert deciding([first]) == []
+    assert deciding([first, second, other]) == [ENV, EU]
+    assert deciding([other], incident(first)) == [ENV]
     late = labelled(4, alike, START + 2 * WAIT)
-    assert deciding_labels([late], [incident(first)], wait=WAIT) == []
+    assert deciding([late], incident(first)) == []
     same_host = Opening("alert5", first.units, START)
-    assert deciding_labels([first, same_host], [], wait=WAIT) == []
+    assert deciding([first, same_host]) == []
 
 
 def test_few_labels_are_compared_the_most_frequent_first() -> None:
     many = {**{f"label{number:02}": "a" for number in range(16)}, "region": "eu"}
     openings = [labelled(1, many), labelled(2, many), labelled(3, {"region": "eu"})]
-    found = deciding_labels(openings, [], wait=WAIT)
+    found = deciding(openings)
     assert (len(found), found[0]) == (16, EU)
 
 
