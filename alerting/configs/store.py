@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from django.db.models import Min, OuterRef, Q, QuerySet, Subquery
@@ -230,14 +230,31 @@ def offered_teams(operator: Operator) -> list[Offer]:
 
 logger = logging.getLogger("opsapi.evaluation")
 
+_SIZE = """
+(SELECT count(*) FROM alerting_notificationsetting AS setting
+  WHERE setting.config_id = config.id AND NOT setting.removed), config.grouping = 'TOPOLOGY'
+"""
+_SIZES = f"""
+SELECT config.id, {_SIZE} FROM alerting_alertconfig AS config WHERE config.id = ANY(%(ids)s)
+"""  # noqa: S608 - built from constants
 _VIEWS = f"""
 SELECT config.id, config.event_type, config.group_id IS NULL, config.tags,
-       config.matchers::text, config.metric_threshold::text, config.threshold::text,
-       (SELECT count(*) FROM alerting_notificationsetting AS setting
-         WHERE setting.config_id = config.id AND NOT setting.removed), config.severity
+       config.matchers::text, config.metric_threshold::text, config.threshold::text, config.severity, {_SIZE}
   FROM ({CONCERNED}) AS config
  ORDER BY config.id
 """  # noqa: S608 - built from constants
+
+
+class OpeningSize(NamedTuple):
+    """What an opening of an alert writes: its number of messages, and whether it can join an incident."""
+
+    messages: int
+    is_grouped: bool
+
+
+def opening_sizes(config_ids: Collection[str]) -> dict[str, OpeningSize]:
+    """Return what openings of the alerts of configurations write, by configuration."""
+    return {row[0]: OpeningSize(*row[1:]) for row in fetch_rows(_SIZES, {"ids": list(config_ids)})}
 
 
 def concerned_configs(group_id: str, event_types: Iterable[EventType]) -> list[ConfigView]:
@@ -286,7 +303,8 @@ def _readable_view(row: tuple[Any, ...]) -> ConfigView | None:
 
 
 def _view(row: tuple[Any, ...]) -> ConfigView:
-    config_id, event_type, is_global, tags, matchers, metric_threshold, threshold, messages, severity = row
+    config_id, event_type, is_global, tags, matchers, metric_threshold, threshold, severity, *size = row
+    messages, is_grouped = size
     return ConfigView(
         id=config_id,
         event_type=EventType(event_type),
@@ -295,6 +313,7 @@ def _view(row: tuple[Any, ...]) -> ConfigView:
         is_global=is_global,
         tags=tuple(tags),
         messages=messages,
+        is_grouped=is_grouped,
         chosen_severity=severity,
     )
 

@@ -26,18 +26,26 @@ The worker calls these three functions in a loop. `delivery` sends the notificat
 
 import logging
 import time
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum, auto
 from itertools import chain, groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from django.db import transaction
 
 from alerting.configs.coverage import configs_evaluate_after, configs_evaluate_later
 from alerting.configs.locks import try_lock
-from alerting.configs.store import concerned_indexes, configs_with_ids, indexes_of
+from alerting.configs.store import (
+    OpeningSize,
+    concerned_indexes,
+    configs_with_ids,
+    indexes_of,
+    opening_sizes,
+)
 from alerting.engine.config_index import NO_CONFIGS, ConfigIndex
 from alerting.engine.confirmation import (
     IS_CONFIRMED,
@@ -108,6 +116,9 @@ ACTIVE_AT_ONCE = 20_000
 """The most active alerts that are read together."""
 PAIRS_AT_ONCE = 20_000
 """The most pairs of a changed configuration and a part of the fleet that are compared together."""
+ROWS_OF_GROUPING = 25
+"""Alerts of a configuration that join incidents together count as this many rows more: all open incidents of
+the configuration are compared with them."""
 OPENED_AT_ONCE = 100
 """The most alerts that one call of `open_tracked` opens."""
 
@@ -702,7 +713,7 @@ class _Evaluation:
                 changes.alerts.over[alert.id] = over, self._known(signal)
                 alert = replace(alert, over=over)
         if decision.action is not AlertAction.NOTHING:
-            changes.rows += 1 if decision.action is AlertAction.UPDATE else 1 + pair.config.messages
+            changes.rows += _rows_of(decision.action, pair.config, changes)
         match decision.action:
             case AlertAction.START:
                 start = NewAlert(
@@ -753,6 +764,14 @@ class _Evaluation:
         alerts_change(changes=changes.alerts, group_id=self._group_id, now=self._now)
 
 
+def _rows_of(action: AlertAction, config: ConfigView, unit: _Changes) -> int:
+    """About the number of rows that a change of an alert writes, after the other changes of its unit."""
+    if action is AlertAction.UPDATE:
+        return 1
+    joins_first = action is AlertAction.START and config.is_grouped and not unit.alerts.starts
+    return 1 + config.messages + (ROWS_OF_GROUPING if joins_first else 0)
+
+
 def _over_after(decision: Decision, alert: _ActiveAlert, late_at: datetime | None) -> datetime | None:
     """Return when the condition of an alert ended according to a late report; None if it has not ended.
 
@@ -796,14 +815,14 @@ def _opening(alerts_of_project: str) -> str:
     return f"""
 {PROJECTS_WITH_TRACKED}, {LATE_BY_AGENT}
 SELECT opening.id FROM (
-  SELECT due.id, due.group_id FROM (
+  SELECT due.id, due.group_id, due.position FROM (
     SELECT first.id, first.group_id, first.opens,
            row_number() OVER (PARTITION BY first.group_id ORDER BY first.opens, first.id) AS position
       FROM (SELECT group_id, {oldest_signal("tracking.group_id")} AS oldest
               FROM tracking WHERE group_id IS NOT NULL) AS project
      CROSS JOIN LATERAL ({alerts_of_project} LIMIT %(limit)s) AS first
   ) AS due ORDER BY position, opens LIMIT %(limit)s
-) AS opening WHERE {try_lock("opening.group_id")}
+) AS opening WHERE {try_lock("opening.group_id")} ORDER BY position
 """  # noqa: S608 - built from constants
 
 
@@ -811,26 +830,66 @@ _OPENING = _opening(_DUE)
 _CONFIRMED_OPENING = _opening(_CONFIRMED)
 
 
-@transaction.atomic
-def open_tracked(*, now: datetime, absent_since: datetime | None = None) -> int:
+def open_tracked(
+    *, now: datetime, absent_since: datetime | None = None, clock: Clock = time.monotonic
+) -> int:
     """Open up to OPENED_AT_ONCE alerts whose delay has passed, and return their number.
 
     The delay is the shortest of the configuration's notifications. Projects that another worker evaluates,
     and alerts that another worker has locked, are skipped. While the platform waits for reports because it
-    was away (`confirmed_since`), only alerts that a report has confirmed open.
+    was away (`confirmed_since`), only alerts that a report has confirmed open. Of a project, alerts open that
+    write up to ROWS_AT_ONCE rows, at least one. The time counts for the projects.
     """
+    began = clock()
+    with transaction.atomic():
+        alerts, rows = _within_rows(_alerts_due(now, absent_since))
+        alerts_open(alerts=alerts, now=now)
+    seconds, all_rows = clock() - began, sum(of_configs.total() for of_configs in rows.values())
+    for group_id, of_configs in sorted(rows.items()):
+        part = seconds * of_configs.total() / all_rows
+        if part >= LEAST_COUNTED_SECONDS:
+            [(dearest, _)] = of_configs.most_common(1)
+            usage_add(group_id=group_id, seconds=part, config_id=dearest, now=now)
+    return len(alerts)
+
+
+def _alerts_due(now: datetime, absent_since: datetime | None) -> list[Alert]:
+    """Lock up to OPENED_AT_ONCE alerts to open, with their projects. Return them, projects in turn."""
     parameters: dict[str, Any] = {"now": now, "limit": OPENED_AT_ONCE}
     ids = [alert_id for (alert_id,) in fetch_rows(_OPENING, parameters)]
     if ids and (since := confirmed_since(now, absent_since=absent_since)):
         confirmed = fetch_rows(_CONFIRMED_OPENING, {**parameters, "since": since})
         ids = [alert_id for (alert_id,) in confirmed]
     if not ids:
-        return 0
+        return []
     # Filtered again: meanwhile another worker may have opened or ended them. Locked by id, as everywhere.
     due = Alert.objects.filter(id__in=ids, status=AlertStatus.TRACKING.value, opens__lte=now)
-    alerts = list(due.order_by("id").select_for_update(skip_locked=True))
-    alerts_open(alerts=alerts, now=now)
-    return len(alerts)
+    locked = {alert.id: alert for alert in due.order_by("id").select_for_update(skip_locked=True)}
+    return [locked[alert_id] for alert_id in ids if alert_id in locked]
+
+
+_NO_SIZE = OpeningSize(messages=0, is_grouped=False)
+
+
+def _within_rows(alerts: Sequence[Alert]) -> tuple[list[Alert], dict[str, Counter[str]]]:
+    """Return the alerts that open now, in the order of ids.
+
+    Also return about how many rows they write, by project and configuration.
+    """
+    sizes = opening_sizes({alert.config_id for alert in alerts}) if alerts else {}
+    rows: dict[str, Counter[str]] = defaultdict(Counter)
+    full, opening = set[str](), []
+    for alert in alerts:
+        of_configs, size = rows[alert.group_id], sizes.get(alert.config_id, _NO_SIZE)
+        more = 1 + size.messages
+        if size.is_grouped and alert.config_id not in of_configs:
+            more += ROWS_OF_GROUPING
+        if of_configs and of_configs.total() + more > ROWS_AT_ONCE:
+            full.add(alert.group_id)
+        if alert.group_id not in full:
+            of_configs[alert.config_id] += more
+            opening.append(alert)
+    return sorted(opening, key=attrgetter("id")), rows
 
 
 # Alerts whose condition ended according to a late report. They close when all signals of the same release are

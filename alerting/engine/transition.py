@@ -22,7 +22,8 @@ from events.types import EVENT_TYPES, EventType, Severity, severity_of
 class ConfigView:
     """The facts of an enabled configuration for rules. `messages`: the number of its notifications.
 
-    `name` is only in views of a configuration that was read alone.
+    `is_grouped`: its alerts can join incidents. `name` is only in views of a configuration that was read
+    alone.
     """
 
     id: str
@@ -32,6 +33,7 @@ class ConfigView:
     is_global: bool = False
     tags: Sequence[str] = ()
     messages: int = 1
+    is_grouped: bool = False
     chosen_severity: str | None = None
     name: str = ""
 

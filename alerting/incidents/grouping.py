@@ -139,6 +139,8 @@ UPDATE alerting_alert AS alert SET incident_id = joined.incident
 """
 
 
+MOST_TRIED = 100
+"""The most incidents with a unit that are searched for room, the oldest first."""
 # A project can have thousands of open incidents of a configuration, with thousands of units. So all are
 # compared with all searches at once, by a hash of the keys, and only the results are returned.
 _OF_RULE = """
@@ -157,19 +159,24 @@ EXISTS (SELECT FROM alerting_alert AS member
 _LABEL_RELATES = "incident.created <= search.at + %(ahead)s AND incident.created > search.at - %(wait)s"
 _AGENT_RELATES = "incident.grown <= search.at + %(ahead)s AND incident.grown >= search.at - %(wait)s"
 _RECENT_LABELS = f"""
-WITH related AS MATERIALIZED (
-     SELECT incident.id, unit.key
+WITH matching AS MATERIALIZED (
+     SELECT incident.id, unit.key,
+            row_number() OVER (PARTITION BY unit.key ORDER BY incident.created, incident.id) AS place
        FROM (SELECT %(at)s::timestamptz AS at) AS search
        JOIN alerting_incident AS incident ON {_OF_RULE} AND {_LABEL_RELATES}
       CROSS JOIN LATERAL unnest(incident.units) AS unit (key)
        JOIN unnest(%(keys)s::text[]) AS label (key) ON label.key = unit.key
 )
-SELECT DISTINCT key FROM related
- WHERE id IN (SELECT related.id FROM (SELECT DISTINCT id FROM related) AS related WHERE {_HAS_ROOM})
+SELECT DISTINCT matching.key
+  FROM matching JOIN (
+       SELECT related.id
+         FROM (SELECT DISTINCT id FROM matching WHERE place <= %(tried)s) AS related
+        WHERE {_HAS_ROOM}) AS related USING (id)
 """  # noqa: S608 - built from constants
 _TO_JOIN = f"""
 WITH matching AS MATERIALIZED (
-     SELECT incident.id, incident.created, incident.lead_id, search.number
+     SELECT incident.id, incident.created, incident.lead_id, search.number,
+            row_number() OVER (PARTITION BY search.number ORDER BY incident.created, incident.id) AS place
        FROM alerting_incident AS incident
       CROSS JOIN LATERAL unnest(incident.units) AS unit (key)
        JOIN unnest(%(keys)s::text[], %(kinds)s::text[], %(at)s::timestamptz[])
@@ -180,7 +187,7 @@ WITH matching AS MATERIALIZED (
                              ELSE true END
 ), related AS MATERIALIZED (
      SELECT related.id, related.created, lead.target_key AS target
-       FROM (SELECT DISTINCT id, created, lead_id FROM matching) AS related
+       FROM (SELECT DISTINCT id, created, lead_id FROM matching WHERE place <= %(tried)s) AS related
        LEFT JOIN alerting_alert AS lead ON lead.id = related.lead_id
       WHERE {_HAS_ROOM}
 ), first AS (
@@ -229,7 +236,14 @@ def incidents_to_join(
 
 
 def _of_rule(config_id: str, group_id: str, wait: timedelta) -> Mapping[str, Any]:
-    return {"config": config_id, "group": group_id, "wait": wait, "ahead": AHEAD, "most": MOST_ALERTS}
+    return {
+        "config": config_id,
+        "group": group_id,
+        "wait": wait,
+        "ahead": AHEAD,
+        "most": MOST_ALERTS,
+        "tried": MOST_TRIED,
+    }
 
 
 def incidents_save(incidents: Sequence[Incident]) -> None:

@@ -11,12 +11,19 @@ from django.db import OperationalError
 from accesslist.models import Project
 from alerting.configs.changes import alert_config_delete
 from alerting.engine import signal_observations
-from alerting.engine.evaluation import _READ_ACTIVE_FROM, evaluate_signals, open_tracked
+from alerting.engine.evaluation import (
+    _READ_ACTIVE_FROM,
+    ROWS_IN_TURN,
+    ROWS_OF_GROUPING,
+    evaluate_signals,
+    open_tracked,
+)
 from alerting.engine.rules import Place, Progress, TimeSlice, progress_of
 from alerting.models import Alert, AlertConfig, EvaluationTurn, Incident, Notification
 from automation.models import Host
 from events.models import Event, Signal
 from opsapi.api.principal import SYSTEM
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
@@ -49,6 +56,18 @@ def dear(project: Project) -> Iterator[list[AlertConfig]]:
 def _report(project: Project, names: list[str], *, reachable: bool = False) -> None:
     ingest(project, *(host_report(name, reachable=reachable) for name in names), now=START)
     Signal.objects.filter(group_id=project.id).exclude(kind="hosts").delete()
+
+
+@each("grouping, begun", [("TOPOLOGY", -(-ROWS_IN_TURN // (ROWS_OF_GROUPING + 2))), ("NONE", 40)])
+def test_a_turn_ends_after_few_grouped_configurations(project: Project, grouping: str, begun: int) -> None:
+    for _ in range(40):
+        make_config(project, notifications=[WEBHOOK], grouping=grouping)
+    evaluate(START)
+    _report(project, HOSTS[:1])
+    assert evaluate_signals(now=START, clock=lambda: 0.0)
+    assert Alert.objects.count() == begun
+    evaluate(START)
+    assert Alert.objects.count() == Incident.objects.count() == 40
 
 
 def _all(take_turn: Turn) -> int:

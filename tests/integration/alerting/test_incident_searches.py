@@ -177,3 +177,18 @@ def test_labels_are_read_of_incidents_with_room(
     for ledger in (POSTGRESQL, in_memory()):
         keys = ledger.labels_of_recent(config.id, project_of(config).id, [label], at=START, wait=WAIT)
         assert keys == ({label.key} if is_read else set())
+
+
+def test_few_incidents_with_a_unit_are_searched_for_room(
+    config: AlertConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grouping, "MOST_ALERTS", MOST)
+    label = FleetUnit(UnitKind.LABEL, "region=eu")
+    for number in range(3):
+        make_incident(config, [label], START + number * SECOND, START, members=MOST if number < 2 else 1)
+    place, search = (config.id, project_of(config).id), UnitSearch(label, START + 3 * SECOND)
+    for tried, is_read in ((3, True), (2, False)):
+        monkeypatch.setattr(grouping, "MOST_TRIED", tried)
+        keys = POSTGRESQL.labels_of_recent(*place, [label], at=search.at, wait=WAIT)
+        rows = POSTGRESQL.incidents_to_join(*place, [search], wait=WAIT)
+        assert (bool(keys), bool(rows)) == (is_read, is_read)

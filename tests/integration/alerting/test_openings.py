@@ -4,11 +4,14 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
 
 from accesslist.models import Project
+from alerting.engine import evaluation
 from alerting.engine import worker as worker_module
 from alerting.engine.evaluation import (
     _CONFIRMED_OPENING,
@@ -16,17 +19,21 @@ from alerting.engine.evaluation import (
     _OVER,
     MOST_COMPARED,
     OPENED_AT_ONCE,
+    ROWS_AT_ONCE,
+    ROWS_OF_GROUPING,
     close_over,
     open_tracked,
 )
+from alerting.engine.share_counts import usage_add
+from alerting.engine.usage_rules import SHARE_SECONDS
 from alerting.engine.worker import Worker
-from alerting.models import Alert
+from alerting.models import Alert, ProjectUsage
 from automation.models import Host
 from events.models import Signal
 from opsapi.sql import execute, fetch_rows
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import make_alert
+from tests.factories.alerting import WEBHOOK, make_alert, make_config
 from tests.factories.automation import host_report, ingest
 
 pytestmark = pytest.mark.django_db
@@ -58,8 +65,8 @@ SELECT %(created)s, %(group)s, 'hosts', '{}' FROM generate_series(1, %(many)s)
 """
 
 
-def tracked(project: Project, opens: datetime = NOW - SECOND) -> Alert:
-    return make_alert(project, status="TRACKING", opens=opens, created=NOW - 60 * SECOND)
+def tracked(project: Project, opens: datetime = NOW - SECOND, **changes: str) -> Alert:
+    return make_alert(project, status="TRACKING", opens=opens, created=NOW - 60 * SECOND, **changes)
 
 
 def signal(project: Project, created: datetime) -> None:
@@ -128,6 +135,59 @@ def test_a_search_for_confirmed_alerts_reads_the_first_alerts(
     assert rows_read("alerting_alert", search=_CONFIRMED_OPENING) <= MOST_COMPARED + 20
     assert open_tracked(now=NOW, absent_since=NOW - 50 * SECOND) == 1
     assert opened() == {other.id}
+
+
+@each("grouping, alerts", [("TOPOLOGY", ROWS_AT_ONCE // (ROWS_OF_GROUPING + 2)), ("NONE", 40)])
+def test_a_step_opens_alerts_of_few_grouped_configurations_of_a_project(
+    project: Project, other: Project, grouping: str, alerts: int
+) -> None:
+    for _ in range(40):
+        config = make_config(project, notifications=[WEBHOOK], grouping=grouping)
+        tracked(project, opens=NOW - 2 * SECOND, config_id=config.id)
+    Signal.objects.all().delete()
+    assert open_tracked(now=NOW) == 1 + alerts
+    assert opened() == {project.id, other.id}
+    while open_tracked(now=NOW):
+        pass
+    assert not Alert.objects.filter(status="TRACKING").exists()
+
+
+def test_a_step_opens_alerts_of_one_grouped_configuration_together(project: Project) -> None:
+    config = make_config(project, notifications=[WEBHOOK], grouping="TOPOLOGY")
+    for _ in range(40):
+        tracked(project, config_id=config.id)
+    Signal.objects.all().delete()
+    assert open_tracked(now=NOW) == 40
+
+
+def test_a_step_opens_few_alerts_with_many_notifications_and_at_least_one(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = make_config(project, notifications=[WEBHOOK] * 9)
+    for _ in range(5):
+        tracked(project, config_id=config.id)
+    Signal.objects.all().delete()
+    for rows, alerts in ((20, 2), (9, 1)):
+        monkeypatch.setattr(evaluation, "ROWS_AT_ONCE", rows)
+        assert open_tracked(now=NOW) == alerts
+
+
+def test_the_time_of_openings_counts_for_their_projects(project: Project, other: Project) -> None:
+    config = make_config(project, notifications=[WEBHOOK] * 3)
+    for _ in range(2):
+        tracked(project, config_id=config.id)
+    Signal.objects.all().delete()
+    open_tracked(now=NOW, clock=partial(next, count(step=9)))
+    assert dict(ProjectUsage.objects.values_list("group_id", "seconds")) == {project.id: 8.0, other.id: 1.0}
+    usage_add(group_id=project.id, seconds=SHARE_SECONDS - 9, now=NOW)
+    tracked(project, config_id=config.id)
+    open_tracked(now=NOW, clock=partial(next, count(step=9)))
+    assert ProjectUsage.objects.get(group=project).config_id == config.id
+
+
+def test_the_time_of_few_openings_is_not_counted(other: Project) -> None:
+    assert open_tracked(now=NOW, clock=lambda: 0.0) == 1
+    assert not ProjectUsage.objects.exists()
 
 
 @each("is_blocked", [False, True])
