@@ -344,6 +344,9 @@ def test_a_server_changes_over_two_major_versions(scenario: Scenario) -> None:
         machine.reaches(machine.publish(settings, version=NEWEST))
         assert machine.ask({"buildInfo": 1})["version"] == NEWEST
         assert machine.moves() == [("CHANGE_VERSION", "DONE")]
+        machine.reaches(machine.publish(version=OLDER_VERSIONS[-1]))
+        assert machine.ask({"buildInfo": 1})["version"] == OLDER_VERSIONS[-1]
+        assert machine.moves() == [("SET_FEATURE_VERSION", "DONE"), ("CHANGE_VERSION", "DONE")]
 
 
 def test_a_server_that_ends_before_its_version_changes_starts_with_the_file_of_its_version(
