@@ -256,8 +256,9 @@ def _plans(
 @lru_cache(maxsize=256)
 def _refusals(group_id: str, version: int) -> Mapping[str, Sequence[PlanHold]]:
     """As `document_refusals`. The document of a version never changes, and takes long to read."""
-    document = document_at(version, group_id=group_id)
-    return document_refusals(read_goal(document)) if document else {}
+    with documents_room([version], group_id=group_id):
+        document = document_at(version, group_id=group_id)
+        return document_refusals(read_goal(document)) if document else {}
 
 
 def _drawn_plans(

@@ -10,6 +10,7 @@ from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.models import AutomationRevision, ProcessStatus
 from automation.reports.rules import ProcessReport
+from automation.turns import store
 from opsapi import clock
 from opsapi.api import bodies as read_bodies
 from opsapi.hostnames import host_and_port
@@ -114,6 +115,8 @@ def test_a_status_that_reads_large_older_documents_waits_for_room(
     report(project, reached=2)
     with read_bodies.LARGE_BODIES.taking(1024**3):
         assert publisher.get(status).status_code == 200
+        store._refusals.cache_clear()  # Another process answers.
+        assert publisher.get(status).json()["errorCode"] == "RATE_LIMITED"
 
 
 def test_a_restart_goes_from_member_to_member_and_says_which_moves_disturb(
