@@ -110,9 +110,12 @@ class ChannelCard:
 
     @property
     def failed_test(self) -> tuple[datetime, str] | None:
-        """When and why it did not accept the last test; None if it accepted anything since."""
-        stored = self.integration
-        if stored is None or stored.test_failed is None or (self.proof and self.proof >= stored.test_failed):
+        """When and why it did not accept the last test; None if it accepted anything since.
+
+        An accepted test removes the failed test, so only the time of an accepted message is compared.
+        """
+        stored, answered = self.integration, self.health.answered
+        if stored is None or stored.test_failed is None or (answered and answered > stored.test_failed):
             return None
         return stored.test_failed, stored.test_error or ""
 

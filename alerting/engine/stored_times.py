@@ -16,6 +16,7 @@ from django.db import transaction
 from accesslist.invitations.rules import LASTS
 from accesslist.kiosks.rules import LONGEST
 from alerting.destinations.rules import PROBE_EVERY
+from alerting.reasons import NotificationReason
 from automation.leases.rules import LEASE_INTERVALS, SHORTEST_LEASE
 from automation.reports.rules import NEWEST
 from automation.turns.rules import TURN_LENGTH
@@ -61,6 +62,8 @@ def _is_now(table: str, column: str, **options: str) -> Repair:
     return Repair(table, column, f"{column} = %(now)s", **options)
 
 
+_WAITS = "status = 'PENDING' AND lease_token IS NULL"
+
 REPAIRS: Sequence[Repair] = (
     # An agent or host counts as heard now: if it is dead, its heartbeat timeout begins now.
     _is_now("automation_agent", "last_report"),
@@ -90,9 +93,19 @@ REPAIRS: Sequence[Repair] = (
         latest="%(ahead)s + %(turn_length)s",
         only="ended IS NULL",
     ),
-    # A turn that was held while the clock was ahead lets no other move wait for longer.
-    Repair("automation_planturn", "ended", "ended = %(now)s, granted = least(granted, %(now)s)"),
-    Repair("automation_planturn", "granted", "granted = least(ended, %(now)s)"),
+    # A turn that was held while the clock was ahead lets no other move wait for longer, and its effects are
+    # not planned for longer.
+    Repair(
+        "automation_planturn",
+        "ended",
+        "ended = %(now)s, granted = least(granted, %(now)s), until = least(until, %(now)s)",
+    ),
+    # A turn that was renewed since then goes on.
+    Repair(
+        "automation_planturn",
+        "granted",
+        "granted = least(ended, %(now)s), until = %(now)s + greatest(until - granted, interval '0')",
+    ),
     Repair(
         "automation_waitingmove",
         "asked",
@@ -124,17 +137,43 @@ REPAIRS: Sequence[Repair] = (
         "due = %(now)s + greatest(due - created, interval '0'), created = %(now)s,"
         " first_attempt = least(first_attempt, %(now)s)",
         latest="%(ahead)s + %(reports_ahead)s",
-        only="status = 'PENDING' AND lease_token IS NULL AND due > %(now)s AND attempts = 0",
+        only=f"{_WAITS} AND due > %(now)s AND attempts = 0",
     ),
     Repair(
         "alerting_notification",
         "due",
         "due = %(now)s",
         latest="%(now)s",
-        only="status = 'PENDING' AND lease_token IS NULL AND attempts > 0 AND EXISTS ("
+        only=f"{_WAITS} AND attempts > 0 AND EXISTS ("
         "SELECT FROM alerting_notificationattempt AS last"
         " WHERE last.notification_id = alerting_notification.id"
         " AND last.number = alerting_notification.attempts AND last.ended > %(ahead)s)",
+    ),
+    # What a window, a plan or a missing report held back by a clock that was ahead is decided again. A window
+    # can hold back no longer than it lasts, and the clocks of a time zone change by an hour.
+    Repair(
+        "alerting_notification",
+        "due",
+        "due = %(now)s",
+        latest="%(now)s",
+        only=f"{_WAITS} AND EXISTS ("
+        "SELECT FROM alerting_maintenancewindow AS muting WHERE muting.id = silenced_by"
+        " AND (muting.start > %(ahead)s OR due > %(ahead)s + (muting.\"end\" - muting.start)"
+        " + CASE WHEN muting.recurrence IS NULL THEN interval '0' ELSE interval '1 hour' END))",
+    ),
+    Repair(
+        "alerting_notification",
+        "due",
+        "due = %(now)s",
+        only=f"{_WAITS} AND reason = '{NotificationReason.PLANNED.value}' AND NOT EXISTS ("
+        "SELECT FROM automation_planturn AS turn"
+        " WHERE turn.group_id = alerting_notification.group_id AND turn.until >= due)",
+    ),
+    Repair(
+        "alerting_notification",
+        "due",
+        "due = %(now)s",
+        only=f"{_WAITS} AND reason = '{NotificationReason.UNCONFIRMED.value}'",
     ),
     Repair(
         "alerting_alert",
@@ -161,6 +200,8 @@ REPAIRS: Sequence[Repair] = (
     _is_now("alerting_unreachablehost", "since", key="host"),
     # Tests from then on are remembered.
     _is_now("integrations_integration", "updated"),
+    # The next accepted message is newer than the failed test.
+    _is_now("integrations_integration", "test_failed"),
 )
 """All columns whose times are compared and can lie ahead. Other columns are compared on both sides."""
 

@@ -209,8 +209,9 @@ def _end_of(token: str, row: HostLease) -> datetime | None:
     if token == row.token:
         return None
     end = row.earlier.get(token)
-    # An unknown lease covers the time before the first lease of the host.
-    return datetime.fromisoformat(end) if end else row.created
+    # An unknown lease covers the time before the first lease of the host. An end after the start of the
+    # newest lease was written by a clock that was ahead.
+    return min(datetime.fromisoformat(end) if end else row.created, row.since)
 
 
 def _until(report: HostReport, end: datetime) -> HostReport:

@@ -1,7 +1,7 @@
 """The Channels page: states, figures of a day, rules, tests of a service and of all, and who may test."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,11 +11,15 @@ from pytest_django import Settings
 from accesslist.models import Project, User
 from alerting.destinations import channel_cards
 from alerting.destinations.channel_cards import ChannelCard, DayFigures
+from alerting.engine.stored_times import times_repair
+from alerting.models import Destination
 from events.types import EventType
 from integrations.credentials.changes import integrations_tested
 from integrations.models import Integration
 from opsapi import clock
+from opsapi.clock import AHEAD
 from opsapi.roles import Role
+from opsapi.sql import database_time
 from tests.admin.operators import action_url, browser_with, operator_with, page_of
 from tests.admin.reading import shown
 from tests.admin.typed import typed_in
@@ -25,6 +29,7 @@ from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import EMAIL, make_config, make_destination, make_notification
 from tests.factories.integrations import make_integration
 from tests.receivers import HttpReceiver, MailReceiver, http_receiver, mail_receiver
+from tests.steps import STEPS
 
 __all__ = ["http_receiver", "mail_receiver"]
 
@@ -192,6 +197,43 @@ def test_a_failed_test_does_not_count_after_the_credentials_changed_or_a_message
     fail()
     make_destination(project, channel="CHAT_SERVICE", failures=0, failing_since=None, answered=clock.now())
     assert cards(console)["Slack"].state[0] == "healthy"
+
+
+@each("step", STEPS, ids=str)
+def test_a_failed_test_of_a_wrong_time_is_shown_until_a_message_or_a_test_is_accepted(
+    console: Client, project: Project, step: timedelta
+) -> None:
+    now = database_time()
+    stored = make_integration(project, "CHAT_SERVICE")
+    Integration.objects.update(updated=now - timedelta(days=999))
+    place = make_destination(project, channel="CHAT_SERVICE", failures=0, failing_since=None)
+
+    def accept(at: datetime) -> str:
+        Destination.objects.filter(id=place.id).update(answered=at)
+        return cards(console)["Slack"].state[0]
+
+    # An earlier test was accepted, by the same clock.
+    for minute, error in ((-1, None), (0, "refused")):
+        at = now + step + timedelta(minutes=minute)
+        integrations_tested(group_id=project.id, errors={stored.type: error}, now=at)
+    assert accept(now - timedelta(seconds=30)) == ("test failed" if step > timedelta(0) else "healthy")
+    times_repair(clock=lambda: now)
+    assert accept(now + timedelta(seconds=1)) == ("test failed" if step == AHEAD else "healthy")
+    integrations_tested(group_id=project.id, errors={stored.type: "refused"}, now=now + timedelta(minutes=3))
+    assert cards(console)["Slack"].state[0] == "test failed"
+    integrations_tested(group_id=project.id, errors={stored.type: None}, now=now + timedelta(minutes=4))
+    assert cards(console)["Slack"].state[0] == "healthy"
+
+
+@each("step", STEPS, ids=str)
+def test_an_accepted_test_counts_for_credentials_that_are_not_newer(
+    console: Client, project: Project, step: timedelta
+) -> None:
+    now = clock.now()
+    stored = make_integration(project, "CHAT_SERVICE")
+    Integration.objects.update(updated=now)
+    integrations_tested(group_id=project.id, errors={stored.type: None}, now=now + step)
+    assert cards(console)["Slack"].state[0] == ("healthy" if step > timedelta(0) else "not tried yet")
 
 
 def test_changed_credentials_need_a_new_test(console: Client, project: Project) -> None:

@@ -18,7 +18,9 @@ from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import make_key
+from tests.steps import STEPS
 
 pytestmark = pytest.mark.django_db
 
@@ -285,6 +287,21 @@ def test_a_lease_that_nobody_gave_counts_for_the_time_before_any(agents: Agents)
     agents.report("agent2", measured("my own", agents.now - timedelta(seconds=1), 2))
     agents.report("agent2", measured("my own", agents.now, 3))
     assert numbers() == [1, 2]
+
+
+@each("column", ["created", "earlier"])
+@each("step", STEPS, ids=str)
+def test_no_lease_ends_after_the_newest_began(agents: Agents, column: str, step: timedelta) -> None:
+    """The clock was wrong when the end of the lease was written."""
+    agents.ask("agent1")
+    began = agents.now
+    agents.wait(INTERVAL)
+    end = agents.now + step
+    changed = {"created": end} if column == "created" else {"earlier": {"my own": end.isoformat()}}
+    HostLease.objects.update(**changed)
+    for number, moment in enumerate((began - timedelta(seconds=1), began + timedelta(seconds=1))):
+        agents.report("agent2", measured("my own", moment, number))
+    assert numbers() == ([0] if step >= -INTERVAL else [])
 
 
 def test_an_agent_that_knows_no_leases_reports_as_before(agents: Agents) -> None:

@@ -7,17 +7,21 @@ from pytest_django import Settings
 
 from accesslist.models import Project
 from alerting.engine import purge, worker
-from alerting.engine.purge import alerts_trim, events_trim, failed_signals_trim
+from alerting.engine.purge import FAILED_SIGNALS_KEPT, alerts_trim, events_trim, failed_signals_trim
 from alerting.models import Alert, Incident, Notification, NotificationAttempt
+from events.log.search import EventSearch, search_page
+from events.log.store import EventFilter, event_rows
 from events.models import Event, Signal
 from opsapi import clock
+from opsapi.api.principal import VisibleScope
 from opsapi.ids import first_id
 from tests.each import each
 from tests.factories.alerting import make_alert, make_notification
+from tests.steps import STEPS
 
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
-DAY = timedelta(days=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 pytestmark = pytest.mark.django_db
 
 
@@ -119,6 +123,31 @@ class TestEvents:
         assert events_trim(now=NOW)
         assert not Event.objects.exists()
 
+    @each("step", STEPS, ids=str)
+    def test_an_event_of_a_wrong_time_goes_when_it_seems_old_and_is_listed_by_its_time(
+        self, step: timedelta
+    ) -> None:
+        right, wrong = make_event(NOW), make_event(NOW + step)
+        order = [wrong, right] if step > timedelta() else [right, wrong]
+        listed = search_page(EventSearch(visible_scope=VisibleScope(everything=True)), size=9)
+        assert list(listed.events) == order
+        assert [row["id"] for row in event_rows(EventFilter(group_id="f" * 24))] == [row.id for row in order]
+        goes = wrong.created + 30 * DAY
+        for now, is_kept in ((NOW, step > -30 * DAY), (goes, True), (goes + SECOND, False)):
+            if now >= NOW:
+                events_trim(now=now)
+                assert Event.objects.filter(id=wrong.id).exists() is is_kept
+
+    @each("step", STEPS, ids=str)
+    def test_an_event_waits_for_a_signal_of_a_wrong_time_only_if_it_lies_behind(
+        self, step: timedelta
+    ) -> None:
+        make_event(NOW - 30 * DAY - HOUR)
+        make_signal(NOW - 30 * DAY - HOUR + step)
+        assert events_trim(now=NOW) is (step > DAY)
+        Signal.objects.all().delete()
+        assert events_trim(now=NOW) is (step <= DAY)
+
 
 class TestAlerts:
     """OPSAPI_ALERT_RETENTION_DAYS."""
@@ -216,3 +245,33 @@ def test_the_worker_takes_all_of_it_away(project: Project) -> None:
     assert not any(
         model.objects.exists() for model in (Event, Alert, Notification, NotificationAttempt, Signal)
     )
+
+
+@each("step", STEPS, ids=str)
+@each("what", ["alert", "incident", "signal"])
+def test_what_ended_at_a_wrong_time_is_deleted_when_that_seems_old(
+    project: Project, what: str, step: timedelta
+) -> None:
+    ended = NOW + step
+    if what == "signal":
+        make_signal(NOW, failed=ended)
+    else:
+        make_ended(project, ended, notifications=0)
+    if what == "incident":
+        Alert.objects.all().delete()
+        Incident.objects.create(
+            id="a" * 24,
+            group=project,
+            config_id="b" * 24,
+            lead_id="c" * 24,
+            created=NOW,
+            grown=NOW,
+            ended=ended,
+        )
+    model = {"alert": Alert, "incident": Incident, "signal": Signal}[what]
+    kept = FAILED_SIGNALS_KEPT if what == "signal" else 30 * DAY
+    for now, is_kept in ((NOW, step >= -kept), (ended + kept, True), (ended + kept + SECOND, False)):
+        if now >= NOW:
+            while failed_signals_trim(now=now) or alerts_trim(now=now):
+                """Batch after batch."""
+            assert model._default_manager.exists() is is_kept

@@ -149,6 +149,13 @@ def _integration(project: Project, at: datetime) -> Model:
     return integration
 
 
+def _failed_test(project: Project, at: datetime) -> Model:
+    integration = make_integration(project)
+    integration.test_failed = at
+    integration.save()
+    return integration
+
+
 def _delayed(project: Project, at: datetime) -> Notification:
     return make_notification(project, created=at, due=at + 30 * MINUTE)
 
@@ -272,6 +279,7 @@ ROWS: Mapping[tuple[str, str], tuple[Make, str, timedelta]] = {
     ("alerting_unreachablehost", "next_try"): (_unreachable, "next_try", timedelta(0)),
     ("alerting_unreachablehost", "since"): (_unreachable, "since", timedelta(0)),
     ("integrations_integration", "updated"): (_integration, "updated", timedelta(0)),
+    ("integrations_integration", "test_failed"): (_failed_test, "test_failed", timedelta(0)),
 }
 """For each repair: a row that was written at a time, the column that decides, and its distance from the time
 of the repair."""

@@ -8,10 +8,11 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
+from alerting.engine.absence import SWEPT_AGAIN, Absence
 from alerting.engine.worker import Worker
 from automation.agents.changes import heartbeats_sweep, sweep_begin, sweep_goes_on
 from automation.agents.rules import DetectionGap
-from automation.agents.store import any_agent_exists, detection_now
+from automation.agents.store import any_agent_exists, detection_now, last_sweep
 from automation.choices import AgentType, HostType
 from automation.models import Agent, FleetWatch, Host, ReplicaSet
 from events.models import Event, Signal
@@ -19,6 +20,7 @@ from opsapi import clock
 from opsapi.sql import database_time
 from tests.each import each
 from tests.factories.automation import host_report, ingest, make_host, sweep
+from tests.steps import STEPS
 
 pytestmark = pytest.mark.django_db
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -295,6 +297,26 @@ class TestClocks:
         assert detection_now()[0].gap is DetectionGap.COUNTING
         FleetWatch.objects.update(counting_since=now - 4 * MINUTE, swept=now - 15 * SECOND)
         heartbeats_sweep(clock=lambda: now)
+        assert timed_out() == {"agent1"}
+
+    @each("step", STEPS, ids=str)
+    def test_the_clocks_start_again_after_a_sweep_of_a_wrong_time(
+        self, project: Project, step: timedelta
+    ) -> None:
+        now = database_time()
+        ingest(project, now=now - 10 * MINUTE)
+        running = {"counting_since": now - DAY, "swept": now + step}
+        FleetWatch.objects.update_or_create(id=1, defaults=running)
+        absence = Absence(last_sweep, lambda: 0.0)
+        absence.begin_search(now)
+        assert absence.since() == (now + step + SWEPT_AGAIN if step < timedelta() else None)
+        is_near = abs(step) == MINUTE
+        heartbeats_sweep(clock=lambda: now)
+        watch = FleetWatch.objects.get()
+        assert (watch.counting_since, watch.swept) == (now - DAY if is_near else now, now)
+        assert timed_out() == ({"agent1"} if is_near else set())
+        FleetWatch.objects.update(swept=now + 4 * MINUTE - 15 * SECOND)
+        heartbeats_sweep(clock=lambda: now + 4 * MINUTE)
         assert timed_out() == {"agent1"}
 
     def test_a_worker_sweeps_by_the_clock_of_the_database(

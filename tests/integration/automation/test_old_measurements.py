@@ -28,8 +28,10 @@ from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
 from opsapi.metric_series import exposition
 from opsapi.sql import fetch_rows
+from tests.each import each
 from tests.factories.automation import make_host, measure
 from tests.racing import in_other_session, while_it_waits
+from tests.steps import STEPS
 
 NOW = datetime(2099, 11, 21, 0, 40, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -255,6 +257,26 @@ def test_measurements_past_retention_are_deleted_instead_of_moved(
     while measurements_trim(now=NOW):
         """Until nothing is too old."""
     assert list(Measurement.objects.all()) == [kept]
+
+
+@each("step", STEPS, ids=str)
+def test_an_old_measurement_of_a_wrong_time_is_shown_and_deleted_by_that_time(
+    project: Project, settings: Settings, step: timedelta
+) -> None:
+    settings.OPSAPI_MEASUREMENT_RETENTION_DAYS = 7
+    host, at = make_host(project), NOW + step
+    old(host, at, CONNECTIONS=1.0)
+    query = SeriesQuery(Granularity.PT1M, at, at, [Metric.CONNECTIONS])
+    assert [value for _, value in measured_series(host.id, query)[0].points] == [1.0]
+    for now, is_kept in (
+        (NOW, step >= -168 * HOUR),
+        (at + 168 * HOUR, True),
+        (at + 168 * HOUR + timedelta(seconds=1), False),
+    ):
+        if now >= NOW:
+            while measurements_trim(now=now):
+                """Until nothing is too old."""
+            assert Measurement.objects.exists() is is_kept
 
 
 def test_what_was_stored_without_any_sample_becomes_no_row(project: Project) -> None:
