@@ -360,8 +360,8 @@ class Ledger(IncidentLedger, Protocol):
     def alerts(self, ids: Collection[str], /) -> Mapping[str, Alert]:
         """Return alerts by id."""
 
-    def incidents_grouped(self, config_id: str, /) -> list[Incident]:
-        """Return the open incidents of a configuration that group alerts."""
+    def incidents_grouped(self, config_id: str, /) -> list[str]:
+        """Return the ids of the open incidents of a configuration that group alerts, in their order."""
 
     def messages_wait(self, incidents: Sequence[Incident], /) -> list[Notification]:
         """Lock the first messages and changes of incidents that wait, and return them."""

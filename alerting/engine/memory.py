@@ -187,7 +187,7 @@ class MemoryIncidents(Generic[AnyAlert]):
         """The incidents of a configuration and project that an alert can join, the oldest first."""
         incidents = [
             incident
-            for incident in self.incidents_grouped(config_id)
+            for incident in self._grouped(config_id)
             if incident.group_id == group_id
             and 0 < len(self.members_with(AlertStatus.OPEN, incident.id)) < MOST_ALERTS
         ]
@@ -228,10 +228,14 @@ class MemoryIncidents(Generic[AnyAlert]):
     def incidents_lock(self, ids: Collection[str], /) -> list[Incident]:
         return [self.lasting[name] for name in sorted(ids) if name in self.lasting]
 
-    def incidents_grouped(self, config_id: str, /) -> list[Incident]:
+    def incidents_grouped(self, config_id: str, /) -> list[str]:
+        return sorted(incident.id for incident in self._grouped(config_id))
+
+    def _grouped(self, config_id: str) -> list[Incident]:
+        """The open incidents of a configuration that group alerts."""
         return [
             incident
-            for _, incident in sorted(self.lasting.items())
+            for incident in self.lasting.values()
             if incident.config_id == config_id and incident.id != incident.lead_id
         ]
 

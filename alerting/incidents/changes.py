@@ -47,6 +47,8 @@ ALERT_FACTS = (
     "sourceTypeName",
 )
 """The facts of its first signal that an alert keeps, under their wire names."""
+CANCELLED_AT_ONCE = 500
+"""The most alerts that are cancelled together: the messages about each can have dozens of receivers."""
 WRITTEN_AT_ONCE = 1_000
 """The most alerts that start or end in one statement: PostgreSQL accepts 65,535 parameters."""
 
@@ -257,9 +259,13 @@ def alerts_delay(*, config_id: str, delay: timedelta) -> None:
 @transaction.atomic
 def alerts_cancel(*, alerts: QuerySet[Alert], actor: Actor, now: datetime) -> None:
     """Cancel the active alerts, because their configuration or target was removed by `actor`."""
-    active = alerts.filter(status__in=ACTIVE)
-    for ending in batches(active.select_for_update().order_by("id")):
-        locked_alerts_cancel(alerts=ending, actor=actor, now=now)
+    active = alerts.filter(status__in=ACTIVE).order_by("id").select_for_update()
+    # Locked together. Of an incident that is divided, the first part would schedule a change.
+    rows = active.values_list("id", "incident_id")
+    by_incident = sorted((incident_id or alert_id, alert_id) for alert_id, incident_id in rows)
+    for batch in batches(by_incident, CANCELLED_AT_ONCE):
+        ending = Alert.objects.filter(Among("id", [alert_id for _, alert_id in batch])).order_by("id")
+        locked_alerts_cancel(alerts=list(ending), actor=actor, now=now)
 
 
 def locked_alerts_cancel(

@@ -40,6 +40,7 @@ from alerting.incidents.topology import (
 )
 from alerting.reasons import NotificationReason
 from integrations.choices import MessageKind
+from opsapi.batches import batches
 from opsapi.clock import AHEAD
 from opsapi.fields import Among
 from opsapi.ids import derived_id
@@ -510,6 +511,10 @@ def incidents_lock(ids: Collection[str]) -> list[Incident]:
     return list(rows.select_for_update())
 
 
+UNGROUPED_AT_ONCE = 200
+"""The most incidents that are notified together: each can have dozens of messages."""
+
+
 def incidents_ungroup(*, config: AlertConfig, now: datetime, ledger: Ledger) -> None:
     """Notify each open incident of the configuration once more, with all its open alerts.
 
@@ -517,7 +522,13 @@ def incidents_ungroup(*, config: AlertConfig, now: datetime, ledger: Ledger) -> 
     configuration.
     """
     settings = list(config.settings.all())
-    incidents = ledger.incidents_grouped(config.id)
+    for ids in batches(ledger.incidents_grouped(config.id), UNGROUPED_AT_ONCE):
+        _ungroup(ledger.incidents_lock(ids), settings, now, ledger)
+
+
+def _ungroup(
+    incidents: Sequence[Incident], settings: Sequence[NotificationSetting], now: datetime, ledger: Ledger
+) -> None:
     waiting = _waiting(incidents, ledger)
     ungrouped = IncidentPart.UNGROUPED.value
     ledger.changes_become(ungrouped, incidents, now=now)
@@ -533,9 +544,10 @@ def incidents_ungroup(*, config: AlertConfig, now: datetime, ledger: Ledger) -> 
     ledger.insert(rows)
 
 
-def incidents_grouped(config_id: str) -> list[Incident]:
-    """Return the open incidents of a configuration that group alerts."""
-    return list(Incident.objects.filter(GROUPED, config_id=config_id, ended=None).order_by("id"))
+def incidents_grouped(config_id: str) -> list[str]:
+    """Return the ids of the open incidents of a configuration that group alerts, in their order."""
+    lasting = Incident.objects.filter(GROUPED, config_id=config_id, ended=None)
+    return list(lasting.order_by("id").values_list("id", flat=True))
 
 
 def changes_become(part: str, incidents: Sequence[Incident], *, now: datetime) -> None:

@@ -1,5 +1,6 @@
 """Much that happens at once: many alerts cost as many statements as one, and no transaction is long."""
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count, product
@@ -9,18 +10,23 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
+from alerting.configs.changes import alert_config_delete, alert_config_update
 from alerting.engine import delivery
 from alerting.engine.claim_rules import AT_ONE_DESTINATION
 from alerting.engine.claims import claim
 from alerting.engine.evaluation import evaluate_signals
+from alerting.engine.ledger import Notified
+from alerting.engine.postgresql import POSTGRESQL
+from alerting.incidents import changes, grouping
 from alerting.incidents.changes import alerts_cancel
 from alerting.incidents.choices import AlertStatus
-from alerting.models import Alert, Notification
+from alerting.models import Alert, AlertConfig, Incident, Notification
 from automation.hosts.signals import STATES_AT_ONCE
 from events.models import Event, Signal
 from integrations.choices import MessageKind
 from opsapi.api.principal import SYSTEM
 from opsapi.ids import new_id
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import EMAIL, WEBHOOK, make_alert, make_config, make_notification
 from tests.factories.automation import host_report, ingest
@@ -154,3 +160,56 @@ def test_many_of_many_projects_are_cancelled_with_as_many_statements_as_one() ->
         )
         assert rows.count() == 2 * 8
     assert not Signal.objects.exists()
+
+
+@pytest.fixture
+def most_at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of alerts and incidents whose messages are written together; at most two."""
+    monkeypatch.setattr(changes, "CANCELLED_AT_ONCE", 2)
+    monkeypatch.setattr(grouping, "UNGROUPED_AT_ONCE", 2)
+    numbers = []
+    notified, waiting = POSTGRESQL.notified, POSTGRESQL.messages_wait
+
+    def count_notified(alerts: Sequence[str], **given: bool) -> Iterable[Notified]:
+        numbers.append(len(alerts))
+        return notified(alerts, **given)
+
+    def count_waiting(incidents: Sequence[Incident]) -> list[Notification]:
+        numbers.append(len(incidents))
+        return waiting(incidents)
+
+    monkeypatch.setattr(POSTGRESQL, "notified", count_notified)
+    monkeypatch.setattr(POSTGRESQL, "messages_wait", count_waiting)
+    return numbers
+
+
+def opened(project: Project, grouping: str) -> AlertConfig:
+    """A configuration with five open alerts that have nothing in common, whose openings were notified."""
+    config = make_config(project, notifications=[WEBHOOK], grouping=grouping)
+    evaluate(START)
+    for number in range(5):
+        said(project, [f"h{number}"], reachable=False, now=START + number * MINUTE)
+    Notification.objects.update(status="DELIVERED", delivered=START + 5 * MINUTE)
+    return config
+
+
+@each("grouping_of_config", ["NONE", "TOPOLOGY"])
+def test_many_are_cancelled_in_parts(
+    project: Project, most_at_once: list[int], grouping_of_config: str
+) -> None:
+    config = opened(project, grouping_of_config)
+    most_at_once.clear()
+    alert_config_delete(config=config, actor=SYSTEM, now=START + 9 * MINUTE)
+    assert most_at_once == [2, 2, 1]
+    assert statuses(config) == ["CANCELLED"] * 5
+    assert Notification.objects.filter(kind=MessageKind.CANCEL.value).count() == 5
+    assert not Incident.objects.filter(ended=None).exists()
+
+
+def test_grouping_is_turned_off_in_parts(project: Project, most_at_once: list[int]) -> None:
+    config = opened(project, "TOPOLOGY")
+    most_at_once.clear()
+    now = START + 9 * MINUTE
+    alert_config_update(config=config, read=lambda _: {"grouping": "NONE"}, actor=SYSTEM, now=now)
+    assert most_at_once == [2, 2, 1]
+    assert Notification.objects.filter(part="UNGROUPED").count() == 5

@@ -41,7 +41,6 @@ from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
-from opsapi.batches import batches
 from opsapi.roles import Role
 from tests.admin.rows import fill, our_models
 from tests.each import each
@@ -344,7 +343,7 @@ def test_more_alerts_than_one_statement_takes_are_cancelled(
     ingest(project, *(host_report(f"db{number}", reachable=False) for number in range(5)))
     evaluate()
     deliver_all()
-    monkeypatch.setattr(alerts, "batches", lambda items: batches(items, 2))
+    monkeypatch.setattr(alerts, "CANCELLED_AT_ONCE", 2)
     delete(project)
     assert statuses(config) == ["CANCELLED"] * 5
     deliver_all()
