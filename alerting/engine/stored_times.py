@@ -158,7 +158,7 @@ REPAIRS: Sequence[Repair] = (
         latest="%(now)s",
         only=f"{_WAITS} AND EXISTS ("
         "SELECT FROM alerting_maintenancewindow AS muting WHERE muting.id = silenced_by"
-        " AND (muting.start > %(ahead)s OR due > %(ahead)s + (muting.\"end\" - muting.start)"
+        ' AND (muting.start > %(ahead)s OR due > %(ahead)s + (muting."end" - muting.start)'
         " + CASE WHEN muting.recurrence IS NULL THEN interval '0' ELSE interval '1 hour' END))",
     ),
     Repair(

@@ -1,8 +1,10 @@
 """The life of alerts, with their events and notifications: start, opening, acknowledgement and end."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django.db import transaction
@@ -48,7 +50,7 @@ ALERT_FACTS = (
 )
 """The facts of its first signal that an alert keeps, under their wire names."""
 CANCELLED_AT_ONCE = 500
-"""The most alerts that are cancelled together: the messages about each can have dozens of receivers."""
+"""About how many alerts are cancelled together: the messages about each can have dozens of receivers."""
 WRITTEN_AT_ONCE = 1_000
 """The most alerts that start or end in one statement: PostgreSQL accepts 65,535 parameters."""
 
@@ -260,12 +262,25 @@ def alerts_delay(*, config_id: str, delay: timedelta) -> None:
 def alerts_cancel(*, alerts: QuerySet[Alert], actor: Actor, now: datetime) -> None:
     """Cancel the active alerts, because their configuration or target was removed by `actor`."""
     active = alerts.filter(status__in=ACTIVE).order_by("id").select_for_update()
-    # Locked together. Of an incident that is divided, the first part would schedule a change.
-    rows = active.values_list("id", "incident_id")
-    by_incident = sorted((incident_id or alert_id, alert_id) for alert_id, incident_id in rows)
-    for batch in batches(by_incident, CANCELLED_AT_ONCE):
-        ending = Alert.objects.filter(Among("id", [alert_id for _, alert_id in batch])).order_by("id")
+    rows = active.values_list("id", "incident_id")  # Locked together.
+    for ids in _by_incident(sorted((incident_id or alert_id, alert_id) for alert_id, incident_id in rows)):
+        ending = Alert.objects.filter(Among("id", ids)).order_by("id")
         locked_alerts_cancel(alerts=list(ending), actor=actor, now=now)
+
+
+def _by_incident(alerts: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
+    """Yield the ids of alerts, sorted by incident, in parts of about CANCELLED_AT_ONCE.
+
+    The alerts of an incident stay together: a part of them would schedule a message about a change.
+    """
+    part: list[str] = []
+    for _, members in groupby(alerts, key=itemgetter(0)):
+        part += [alert_id for _, alert_id in members]
+        if len(part) >= CANCELLED_AT_ONCE:
+            yield part
+            part = []
+    if part:
+        yield part
 
 
 def locked_alerts_cancel(

@@ -206,6 +206,22 @@ def test_many_are_cancelled_in_parts(
     assert not Incident.objects.filter(ended=None).exists()
 
 
+def test_the_alerts_of_an_incident_are_cancelled_together(project: Project, most_at_once: list[int]) -> None:
+    config = make_config(project, notifications=[WEBHOOK], grouping="TOPOLOGY")
+    evaluate(START)
+    said(project, ["other"], reachable=False, now=START)
+    members = [host_report(f"m{number}", reachable=False, replica_set_name="rs0") for number in range(3)]
+    ingest(project, *members, now=START + MINUTE)
+    evaluate(START + MINUTE)
+    Notification.objects.update(status="DELIVERED", delivered=START + 5 * MINUTE)
+    most_at_once.clear()
+    alert_config_delete(config=config, actor=SYSTEM, now=START + 9 * MINUTE)
+    assert sum(most_at_once) == 2  # Each incident is notified once.
+    assert statuses(config) == ["CANCELLED"] * 4
+    assert not Notification.objects.filter(kind=MessageKind.UPDATE).exists()
+    assert Notification.objects.filter(kind=MessageKind.CANCEL.value).count() == 2
+
+
 def test_grouping_is_turned_off_in_parts(project: Project, most_at_once: list[int]) -> None:
     config = opened(project, "TOPOLOGY")
     most_at_once.clear()
