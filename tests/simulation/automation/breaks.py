@@ -350,7 +350,7 @@ def _initiation_at_any_version(patch: Patch) -> None:
 
 
 def _gone_data_is_ignored(patch: Patch) -> None:
-    real = process_moves.start_version
+    real = version_choice.start_version
 
     def start_version(state: UnitState, goal: Any, process: Any, seen: Any) -> Any:
         return real(state, goal, process, replace(seen, is_data_gone=False))
