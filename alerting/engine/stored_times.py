@@ -195,6 +195,8 @@ REPAIRS: Sequence[Repair] = (
     _is_now("alerting_destination", "failing_since"),
     # Its secrets are deleted from then on.
     _is_now("alerting_alertconfig", "deleted"),
+    # The ends of alerts from then on have its texts.
+    _is_now("alerting_alertconfig", "updated"),
     _is_now("alerting_unreachablehost", "next_try", latest="%(ahead)s + %(probe)s", key="host"),
     # A message that is claimed from then on can say that the host accepts connections.
     _is_now("alerting_unreachablehost", "since", key="host"),

@@ -19,6 +19,7 @@ from alerting.engine.workers import LOOP_FAILS_AFTER, failing_loop_words
 from alerting.incidents.changes import alert_acknowledge
 from alerting.models import (
     Alert,
+    AlertConfig,
     EvaluationTurn,
     MaintenanceWindow,
     Notification,
@@ -33,7 +34,7 @@ from automation.turns.rules import TURN_LENGTH, TurnState
 from automation.turns.store import planned_times
 from events.models import Signal
 from integrations.channels.outcome import RETRIES_LAST, Outcome
-from integrations.choices import DeliveryStatus
+from integrations.choices import DeliveryStatus, MessageKind
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.clock import AHEAD
@@ -185,6 +186,23 @@ def test_only_the_order_of_turns_counts(step: timedelta) -> None:
 
 
 # --- messages -------------------------------------------------------------------------------------
+
+
+@each("step", STEPS, ids=str)
+def test_the_end_of_an_alert_has_the_texts_of_a_configuration_that_was_changed_at_a_wrong_time(
+    project: Project, outside: Outside, step: timedelta
+) -> None:
+    outside.sent.clear()
+    make_config(project, notifications=[EMAIL], description="look at the disks")
+    AlertConfig.objects.update(updated=NOW + step)
+    times_repair(clock=lambda: NOW)
+    for minutes, is_reachable in ((2, False), (3, True)):
+        now = NOW + minutes * MINUTE
+        ingest(project, host_report(reachable=is_reachable), now=now)
+        evaluate(now)
+        deliver_all(now)
+    assert [message.kind for _, _, message in outside.sent] == [MessageKind.OPEN, MessageKind.CLOSE]
+    assert {message.description for _, _, message in outside.sent} == {"look at the disks"}
 
 
 @each("step", STEPS, ids=str)

@@ -137,6 +137,13 @@ def _config(project: Project, at: datetime) -> Model:
     return config
 
 
+def _changed_config(project: Project, at: datetime) -> Model:
+    config = make_config(project)
+    config.updated = at
+    config.save()
+    return config
+
+
 def _unreachable(project: Project, at: datetime) -> UnreachableHost:
     host = f"http://{new_id()}:80"
     return UnreachableHost.objects.create(host=host, failures=1, since=at, next_try=at + 10 * SECOND)
@@ -276,6 +283,7 @@ ROWS: Mapping[tuple[str, str], tuple[Make, str, timedelta]] = {
         timedelta(0),
     ),
     ("alerting_alertconfig", "deleted"): (_config, "deleted", timedelta(0)),
+    ("alerting_alertconfig", "updated"): (_changed_config, "updated", timedelta(0)),
     ("alerting_unreachablehost", "next_try"): (_unreachable, "next_try", timedelta(0)),
     ("alerting_unreachablehost", "since"): (_unreachable, "since", timedelta(0)),
     ("integrations_integration", "updated"): (_integration, "updated", timedelta(0)),
