@@ -52,14 +52,15 @@ class ProcessProgress:
             if planned.move.process == name
         ][:_MOST_MOVES]
         mine = [hold for hold in holds if hold.concerns(name)]
-        self.waits = [_wait(hold) for hold in mine if hold.reason.kind is ReasonKind.WAITS][:_MOST_WAITS]
+        waits = [hold for hold in mine if hold.reason.kind is ReasonKind.WAITS][:_MOST_WAITS]
+        self.waits = [_wait(hold.reason, hold.sentence) for hold in waits]
         stops = [hold.sentence for hold in mine if hold.reason is PlanReason.STOPPED]
         refused = [hold.sentence for hold in mine if hold.reason.kind is ReasonKind.REFUSED]
         self.error = together([*stops, *refused])
 
     def wait(self, reason: PlanReason, text: str) -> None:
         """The platform gives no turn."""
-        self.waits = [{"reason": reason.name, "detail": cut_at_clause(text, _LONGEST_DETAIL)}]
+        self.waits = [_wait(reason, text)]
 
     def begin(self, move: Move, now: datetime) -> None:
         """A move begins."""
@@ -132,8 +133,10 @@ def unready(unit: GoalUnit, name: str, seen: ObservedProcess) -> PlanHold | None
     return PlanHold(PlanReason.MEMBER_BUSY, name, unit.replica_set, names)
 
 
-def _wait(hold: PlanHold) -> Mapping[str, Any]:
-    return {"reason": hold.reason.name, "detail": cut_at_clause(hold.sentence, _LONGEST_DETAIL)}
+def _wait(reason: PlanReason, text: str) -> Mapping[str, Any]:
+    """A reason to wait, in a line: the reason of a stopped plan can have lines of a log."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text)
+    return {"reason": reason.name, "detail": cut_at_clause(line, _LONGEST_DETAIL)}
 
 
 def _time(moment: datetime) -> str:
