@@ -38,7 +38,10 @@ def _change_hold(state: UnitState, process: GoalProcess, seen: ObservedProcess) 
         return state.hold(PlanReason.KEY_STAYS, process.name)
     if now is None or not state.unit.replica_set or (now is wanted and seen.is_running):
         return None
-    return min(_separated(state, process, wanted), key=_is_unknown, default=None)
+    separated = _separated(state, process, wanted)
+    if now is wanted:  # It starts with the key that it had: what is not known of others changes nothing.
+        separated = (hold for hold in separated if not _is_unknown(hold))
+    return min(separated, key=_is_unknown, default=None)
 
 
 def _last_use(seen: ObservedProcess) -> KeyUse | None:

@@ -241,6 +241,17 @@ def test_a_member_that_is_down_starts_as_it_ran_while_its_key_file_may_not_chang
     assert starts(found) == [("START", version)]
 
 
+def test_a_member_that_is_down_starts_as_the_document_says_although_key_files_of_others_are_not_known() -> (
+    None
+):
+    """Other agents have not got the document yet."""
+    sent, unknown = replica_set(), {"settings": None}
+    goal = goal_of(sent).units[0].processes[1]
+    down = {**DOWN, "file": {**goal.settings, "net.bindIp": "192.0.2.1"}, "key_use": KeyUse.NONE}
+    found = step_of(sent, fleet(sent, p0=unknown, p1=down, p2=unknown))
+    assert starts(found) == [("WRITE_FILE", goal.version)]
+
+
 def test_a_member_that_is_down_starts_as_it_ran_while_the_section_is_refused() -> None:
     sent = secured(stated=auth(key="short"))
     found = step_of(sent, reached(replica_set(), p1=DOWN))
