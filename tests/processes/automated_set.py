@@ -215,19 +215,29 @@ class AutomatedSet:
             if any(point["value"] is not None for point in measured["dataPoints"])
         }
 
+    def is_running(self, name: str) -> bool:
+        """Whether a member accepts connections."""
+        return _accepts((self.machine(name).host, self.port(name)))
+
     def is_serving(self, name: str) -> bool:
         """Whether a member says of itself that it is the primary or a secondary."""
-        client: Client = pymongo.MongoClient(self.machine(name).host, self.port(name), directConnection=True)
-        with client:
-            hello = client.admin.command("hello")
+        hello = self._ask(name, {"hello": 1})
         return bool(hello["isWritablePrimary"] or hello["secondary"])
 
     def cache_megabytes(self, name: str) -> int:
         """The size of the cache of a member."""
+        cache = self._ask(name, {"serverStatus": 1})["wiredTiger"]["cache"]
+        return int(cache["maximum bytes configured"]) // 1024**2
+
+    def parameter(self, name: str, parameter: str) -> Any:
+        """The value of a parameter of a member."""
+        return self._ask(name, {"getParameter": 1, parameter: 1})[parameter]
+
+    def _ask(self, name: str, command: dict[str, Any]) -> dict[str, Any]:
+        """The answer of a member."""
         client: Client = pymongo.MongoClient(self.machine(name).host, self.port(name), directConnection=True)
         with client:
-            cache = client.admin.command({"serverStatus": 1})["wiredTiger"]["cache"]
-        return int(cache["maximum bytes configured"]) // 1024**2
+            return dict(client.admin.command(command))
 
     def pid(self, name: str) -> int:
         """The process of a member."""

@@ -1,4 +1,4 @@
-"""Faults while the agents of three machines change a replica set: real servers under a load."""
+"""The agents of three machines change a replica set under a load, and meanwhile there are faults."""
 
 import os
 import random
@@ -30,10 +30,14 @@ NAMES = ("rs_0", "rs_1", "rs_2")
 SMALL, LARGE = 0.25, 0.5
 """Sizes of the cache in GB. Another size needs a restart."""
 KILLS = 200
-ROUNDS_AWAY = 300
-"""The rounds of agents without the platform: ten minutes."""
+ROUNDS_AWAY, ROUNDS_STOPPED = 300, 5
+"""The rounds of agents without the platform, ten minutes, and after their plan has stopped."""
 LEAST_MEGABYTES = 300
 HOUR = 3600
+PARAMETER, CHANGED = "ttlMonitorSleepSecs", 30
+"""A parameter that changes at run time."""
+NO_ADDRESS = "192.0.2.1"
+"""No machine has this address, so a server cannot listen there. It does not check this before its start."""
 DISK_MEGABYTES = 512
 """The size of the disk with the data of `rs_1`."""
 
@@ -76,6 +80,23 @@ def cache(replica_set: AutomatedSet) -> float:
 def other(size: float) -> float:
     """The other size of caches."""
     return SMALL if size == LARGE else LARGE
+
+
+def primary_of(replica_set: AutomatedSet) -> str:
+    """The primary of a healthy set."""
+    (name,) = (name for name, state in healthy(replica_set).items() if state == "PRIMARY")
+    return name
+
+
+def healthy(replica_set: AutomatedSet) -> dict[str, str]:
+    """The states of all members, once they are a primary and secondaries."""
+    wanted = ["PRIMARY", "SECONDARY", "SECONDARY"]
+
+    def states() -> dict[str, str]:
+        found = replica_set.member_states()
+        return found if sorted(found.values()) == wanted else {}
+
+    return eventually(states, message="all members are healthy")
 
 
 @contextmanager
@@ -133,6 +154,24 @@ def has_move(replica_set: AutomatedSet, name: str, state: str) -> bool:
     return state in {move["state"] for move in moves}
 
 
+def is_stopped(status: Mapping[str, Any]) -> bool:
+    """Whether a process waits because the plan stopped."""
+    return "STOPPED" in {wait["reason"] for wait in status.get("plan", {}).get("waits", [])}
+
+
+def wait_rounds(replica_set: AutomatedSet, number: int) -> None:
+    """Until each agent has begun more than so many rounds."""
+    rounds = [len(machine.agent.rounds()) for machine in replica_set.machines]
+    eventually(
+        lambda: all(
+            len(machine.agent.rounds()) > before + number
+            for machine, before in zip(replica_set.machines, rounds, strict=True)
+        ),
+        1_200,
+        message="more rounds",
+    )
+
+
 def test_a_document_that_is_taken_back_in_the_middle_ends_at_the_earlier_state_although_an_agent_is_killed(
     replica_set: AutomatedSet, record_property: Any
 ) -> None:
@@ -142,6 +181,77 @@ def test_a_document_that_is_taken_back_in_the_middle_ends_at_the_earlier_state_a
         replica_set.machine(begun_after(replica_set, before, 2)).kill_agent()  # The first member has changed.
         replica_set.reaches(publish(replica_set, size), *NAMES)
     assert cache(replica_set) == size
+
+
+@only_in_faults
+def test_a_parameter_a_restart_and_a_stop_fail_no_operation(
+    replica_set: AutomatedSet, record_property: Any
+) -> None:
+    size, before = cache(replica_set), begun(replica_set)
+    pids = [*map(replica_set.pid, NAMES)]
+    with replica_set.load() as writes:
+        changed = [replica_set.process(name, cache=size) for name in NAMES]
+        for sent in changed:
+            sent["args2_6"]["setParameter"][PARAMETER] = CHANGED
+        replica_set.reaches(replica_set.publish(*changed), *NAMES)
+        writes.end_of("parameter at run time")
+        assert {replica_set.parameter(name, PARAMETER) for name in NAMES} == {CHANGED}
+        assert ([*map(replica_set.pid, NAMES)], begun(replica_set)) == (pids, before)
+        # A restart of all members, one at a time.
+        primary = primary_of(replica_set)
+        restart = wire_time(datetime.now(UTC))
+        restarted = [{**sent, "lastRestart": restart} for sent in changed]
+        with one_at_a_time(replica_set):
+            replica_set.reaches(replica_set.publish(*restarted), *NAMES)
+        writes.end_of("lastRestart of all members")
+        restarts = begun(replica_set)[len(before) :]
+        assert sorted(restarts) == [*NAMES]
+        assert restarts[-1] == primary
+        ended = [(name, move) for name, move, _ in replica_set.moves(*NAMES) if move != "WRITE_FILE"]
+        first = [(name, "RESTART") for name in restarts[:-1]]
+        assert ended == [*first, (primary, "STEP_DOWN"), (primary, "RESTART")]
+        # The primary is away for a while.
+        primary = primary_of(replica_set)
+        others = {name: replica_set.pid(name) for name in NAMES if name != primary}
+        without = [{**sent, "disabled": True} if sent["name"] == primary else sent for sent in restarted]
+        replica_set.reaches(replica_set.publish(*without), *NAMES)
+        assert not replica_set.is_running(primary)
+        writes.end_of("the primary disabled")
+        replica_set.reaches(replica_set.publish(*restarted), *NAMES)
+        assert healthy(replica_set)[primary] == "SECONDARY"
+        writes.end_of("its return")
+        assert {name: replica_set.pid(name) for name in others} == others
+    record_property(SUMMARY, writes.summary)
+    assert writes.failures == []
+
+
+@only_in_faults
+def test_a_member_that_does_not_start_again_stops_the_plan_and_returns_with_the_earlier_revision(
+    replica_set: AutomatedSet, record_property: Any
+) -> None:
+    size = cache(replica_set)
+    replica_set.reaches(publish(replica_set, size), *NAMES)
+    primary, before = primary_of(replica_set), begun(replica_set)
+    wrong = [replica_set.process(name, cache=size) for name in NAMES]
+    for sent in wrong:
+        sent["args2_6"]["net"]["bindIp"] += f",{NO_ADDRESS}"
+    with no_failed_write(replica_set, record_property):
+        replica_set.publish(*wrong)
+        failed = begun_after(replica_set, before)
+        assert failed != primary
+        others = {name: replica_set.pid(name) for name in NAMES if name != failed}
+        eventually(lambda: has_move(replica_set, failed, "FAILED"), 300, message="the plan stops")
+        eventually(
+            lambda: all(map(is_stopped, replica_set.statuses().values())), message="all agents know it"
+        )
+        wait_rounds(replica_set, ROUNDS_STOPPED)
+        assert not any("is not reported" in machine.agent.log for machine in replica_set.machines)
+        assert "Cannot assign requested address" in replica_set.statuses()[failed]["errorString"]
+        assert not replica_set.is_running(failed)
+        assert begun(replica_set) == [*before, failed]
+        replica_set.reaches(publish(replica_set, size), *NAMES)
+        assert healthy(replica_set)[failed] == "SECONDARY"
+        assert {name: replica_set.pid(name) for name in others} == others
 
 
 @only_in_faults
@@ -173,15 +283,7 @@ def test_agents_disturb_no_member_while_the_platform_is_away(
         try:
             eventually(lambda: all(map(replica_set.is_serving, NAMES)), message="all members serve")
             lines = len(begun(replica_set))
-            rounds = [len(machine.agent.rounds()) for machine in replica_set.machines]
-            eventually(
-                lambda: all(
-                    len(machine.agent.rounds()) > number + ROUNDS_AWAY
-                    for machine, number in zip(replica_set.machines, rounds, strict=True)
-                ),
-                1_200,
-                message="more rounds",
-            )
+            wait_rounds(replica_set, ROUNDS_AWAY)
             assert len(begun(replica_set)) == lines
         finally:
             site.platform.start()
