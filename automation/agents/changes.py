@@ -38,7 +38,7 @@ from automation.reports.rules import HOLD, Report, is_newest
 from events.choices import DiffType
 from events.diffs import diff
 from events.log.changes import NewEvent, events_record
-from events.outbox.changes import signal_holders, signals_release
+from events.outbox.changes import agents_with_few_signals, signal_holders, signals_release
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
@@ -431,13 +431,21 @@ def waiting_agents(now: datetime, ids: Collection[str]) -> set[str]:
     return set(held.values_list("id", flat=True))
 
 
+SIGNALS_RELEASED_AT_ONCE = 2_000
+"""After this many signals, a step releases the signals of no other agent."""
+
+
 def held_signals_release(*, now: datetime) -> int:
     """Release the signals of agents whose reports have waited for `HOLD`, and of agents that are gone.
 
-    `now`: by the clock of the database. Return the number of released signals.
+    `now`: by the clock of the database. Return the number of released signals; 0 means that there are no
+    more. The signals of an agent are released together, because alerts that are over wait for all of them.
     """
     holders = signal_holders()
     if not holders:
         return 0
     over = holders - waiting_agents(now, holders)
-    return signals_release(agents=over, now=now) if over else 0
+    if not over:
+        return 0
+    few = agents_with_few_signals(over, most=SIGNALS_RELEASED_AT_ONCE)
+    return signals_release(agents=few, now=now)

@@ -9,7 +9,7 @@ from django.db import transaction
 from events.choices import SignalKind, Work
 from events.outbox.models import Signal
 from opsapi.batches import batches
-from opsapi.sql import execute, fetch_rows, insert_from_arrays
+from opsapi.sql import each_value, execute, fetch_rows, insert_from_arrays
 from opsapi.wire_json import JsonObject, write_json
 
 WAKE_CHANNEL = "opsapi_work"
@@ -73,13 +73,38 @@ UPDATE events_signal
        agent_id = CASE WHEN payload ? '{_ANY_TARGET}' THEN NULL ELSE agent_id END
  WHERE id IN (SELECT id FROM events_signal WHERE held_by = ANY(%(agents)s) ORDER BY id FOR UPDATE)
 """  # noqa: S608 - built from constants
-# An agent that was deleted holds nothing.
-_HOLDERS = "SELECT DISTINCT held_by FROM events_signal WHERE held_by IS NOT NULL"
+_HOLDING = each_value(
+    "holding",
+    "held_by",
+    table="events_signal",
+    where="held_by IS NOT NULL",
+    order="held_by, coalesce(observed, created)",
+)
+_HOLDERS = f"{_HOLDING} SELECT held_by FROM holding WHERE held_by IS NOT NULL"  # noqa: S608 - constants
+# Of each agent, as many signals are counted as can be released at once. The agents with few come first.
+_FEW = """
+SELECT agent FROM (
+    SELECT agent, sum(number) OVER (ORDER BY number, agent) - number AS before
+      FROM unnest(%(agents)s::text[]) AS holder (agent)
+     CROSS JOIN LATERAL (
+           SELECT count(*) AS number FROM (
+                  SELECT FROM events_signal AS held
+                   WHERE held.held_by = holder.agent
+                   ORDER BY held.held_by, coalesce(held.observed, held.created) LIMIT %(most)s
+                  ) AS held
+           ) AS counted
+) AS holder WHERE before < %(most)s ORDER BY before
+"""
 
 
 def signal_holders() -> set[str]:
-    """Return the ids of the agents that hold signals."""
+    """Return the ids of the agents that hold signals; an agent that was deleted can hold signals."""
     return {holder for (holder,) in fetch_rows(_HOLDERS)}
+
+
+def agents_with_few_signals(agents: Collection[str], *, most: int) -> list[str]:
+    """Return agents that hold `most` signals together, the agents with few first. The last may exceed it."""
+    return [agent for (agent,) in fetch_rows(_FEW, {"agents": list(agents), "most": most})]
 
 
 def signals_release(*, agents: Collection[str], now: datetime) -> int:

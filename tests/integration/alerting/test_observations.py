@@ -12,6 +12,7 @@ from alerting.configs.coverage import config_evaluate
 from alerting.engine.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.insight.message_explanations import delivery_facts
 from alerting.models import Alert, AlertConfig, Notification
+from automation.agents import changes as agent_changes
 from automation.agents.changes import held_signals_release
 from automation.choices import HostType
 from automation.hosts.changes import host_change
@@ -21,10 +22,12 @@ from automation.models import Host, Reading
 from automation.reports.rules import HOLD, EventReport, HostReport
 from events.choices import SignalKind
 from events.models import Event, Signal
+from events.outbox.changes import signal_holders
 from events.types import EventType
 from integrations.choices import MessageKind
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from opsapi.ids import new_id
 from tests.each import each
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest, process_report, sweep
@@ -547,6 +550,20 @@ def test_signals_of_an_agent_that_was_deleted_are_released(project: Project) -> 
     assert not Signal.objects.exclude(held_by=None).exists()
     work(NOW + SECOND)
     assert statuses(config) == ["OPEN"]
+
+
+def test_signals_are_released_in_steps_the_agents_with_few_first(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_changes, "SIGNALS_RELEASED_AT_ONCE", 4)
+    agents = {new_id(): number for number in (5, 2, 3, 1)}
+    for agent, number in agents.items():
+        for _ in range(number):
+            row = {"created": NOW, "group_id": project.id, "kind": "hosts", "payload": {}}
+            Signal.objects.create(**row, held_by=agent, agent_id=agent)
+    assert signal_holders() == set(agents)
+    assert [held_signals_release(now=NOW) for _ in range(3)] == [1 + 2 + 3, 5, 0]
+    assert not Signal.objects.exclude(held_by=None).exists()
 
 
 def test_a_waiting_alert_about_another_host_opens_in_time(project: Project) -> None:
