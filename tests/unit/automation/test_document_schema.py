@@ -127,7 +127,7 @@ def test_an_optional_field_may_be_left_out(path: tuple[str | int, ...], value: A
     assert faults(replaced(path, value)) == []
 
 
-def test_the_limits_of_the_options_are_those_of_the_plan() -> None:
+def test_the_schema_and_the_plan_have_the_same_limits_of_options() -> None:
     options = SCHEMA["properties"]["options"]["properties"]
     limits = {name: options[name]["maximum"] for name in ("maxLagSec", "patienceMin")}
     assert limits == {"maxLagSec": MOST_LAG_SECONDS, "patienceMin": MOST_PATIENCE_MINUTES}
