@@ -37,12 +37,18 @@ NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)
 
 @pytest.fixture
 def pid(tmp_path: Path) -> Iterator[int]:
-    """A process with the name of a server, which the lock file of the data names."""
+    """A process with the name of a server, which has the lock file of the data open and is named there."""
     command = ["mongod", "-c", "input()"]
-    (tmp_path / "data").mkdir()
-    with subprocess.Popen(command, executable=sys.executable, stdin=subprocess.PIPE) as running:
+    lock = tmp_path / "data" / "mongod.lock"
+    lock.parent.mkdir()
+    with (
+        lock.open("w") as opened,
+        subprocess.Popen(
+            command, executable=sys.executable, stdin=subprocess.PIPE, pass_fds=[opened.fileno()]
+        ) as running,
+    ):
         try:
-            (tmp_path / "data" / "mongod.lock").write_text(f"{running.pid}\n")
+            lock.write_text(f"{running.pid}\n")
             yield running.pid
         finally:
             running.kill()
