@@ -2,8 +2,9 @@
 
 import json
 import logging
+import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -29,7 +30,7 @@ from alerting.engine.choices import NotificationStatus
 from alerting.engine.ledger import HEALTH, DestinationConfigs, Ledger, NamedDestination
 from alerting.engine.models import LONGEST_RECIPIENT, Notification
 from alerting.engine.schedule import redirected_row
-from alerting.incidents.models import Alert, Incident
+from alerting.incidents.models import Alert
 from alerting.reasons import HOLDING_BACK, AttemptFailure, NotificationReason
 from integrations.channels import CHANNELS
 from integrations.channels.outcome import Outcome
@@ -187,6 +188,8 @@ CACHED = timedelta(days=1)
 CHECKED_EVERY = timedelta(minutes=5)
 """The interval of checks whether a message may still need a destination's configuration."""
 ANSWERED_WITHIN = timedelta(seconds=10)
+TRIM_SECONDS = 0.3
+"""After this time `destinations_trim` checks the destinations of no other project."""
 _AT_ONCE = 50
 
 _UNREACHABLE = """
@@ -427,31 +430,70 @@ def _due_at_once(which: Q, now: datetime) -> None:
     Notification.objects.filter(id__in=held.values("id")).update(due=now)
 
 
-@transaction.atomic
-def destinations_trim(*, now: datetime) -> bool:
+def destinations_trim(*, now: datetime, clock: Callable[[], float] = time.monotonic) -> bool:
     """Remove configurations that no message needs any more, and destinations unused for a day.
 
     A configuration is needed while a message waits for its destination, or an alert is active that it was
-    notified of. A message that waits for a deleted destination is addressed again. Return whether there was a
-    whole batch.
+    notified of. A message that waits for a deleted destination is addressed again. Return whether there may
+    be more.
     """
+    more = _configs_trim(now, clock)
+    with transaction.atomic():
+        unused = Destination.objects.filter(updated__lt=now - CACHED, config=None)
+        unneeded = unused.filter(~Exists(waiting_for(OuterRef("id"))))
+        gone = delete_batch(unneeded, _AT_ONCE, first=("updated",))
+        UnreachableHost.objects.filter(next_try__lt=now - CACHED).delete()
+        waiting_for(F("destination")).filter(
+            ~Exists(Destination.objects.filter(id=OuterRef("destination"))), lease_token=None
+        ).update(destination="")
+    return more or gone == _AT_ONCE
+
+
+def _configs_trim(now: datetime, clock: Callable[[], float]) -> bool:
+    """Remove the configurations of some destinations that no message needs.
+
+    The destinations of at least one project are checked, and of other projects until TRIM_SECONDS have
+    passed. Return whether there may be more.
+    """
+    end = clock() + TRIM_SECONDS
     old = Destination.objects.filter(updated__lt=now - CHECKED_EVERY).exclude(config=None)
-    rows = list(old.order_by("updated").select_for_update(skip_locked=True)[:_AT_ONCE])
-    needed = [row.id for row in rows if _is_needed(row)]
-    Destination.objects.filter(id__in=needed).update(updated=now)
-    unneeded = [row.id for row in rows if row.id not in needed]
-    Destination.objects.filter(id__in=unneeded).update(config=None)
-    unused = Destination.objects.filter(updated__lt=now - CACHED, config=None)
-    gone = delete_batch(unused.filter(~Exists(waiting_for(OuterRef("id")))), _AT_ONCE, first=("updated",))
-    UnreachableHost.objects.filter(next_try__lt=now - CACHED).delete()
-    waiting_for(F("destination")).filter(
-        ~Exists(Destination.objects.filter(id=OuterRef("destination"))), lease_token=None
-    ).update(destination="")
-    return len(rows) == _AT_ONCE or gone == _AT_ONCE
+    rows = list(old.order_by("updated").only("id", "group_id", "tried")[:_AT_ONCE])
+    of_groups: dict[str | None, list[Destination]] = defaultdict(list)
+    for row in rows:
+        of_groups[row.group_id].append(row)
+    checked = 0
+    for group_id, of_group in of_groups.items():
+        checked += _configs_trim_of(group_id, of_group, now)
+        if clock() >= end:
+            return checked > 0
+    return checked == _AT_ONCE
 
 
-def _is_needed(row: Destination) -> bool:
-    messages = Notification.objects.filter(alert_id=OuterRef("lead_id"), destination=row.id)
-    incidents = Incident.objects.filter(group_id=row.group_id, ended=None)
-    # In this order: if an incident ends in between, its end is waiting.
-    return incidents.filter(Exists(messages)).exists() or waiting_for(row.id).exists()
+# One search in all open incidents of a project for all destinations.
+_NAMED_BY_INCIDENTS = """
+SELECT DISTINCT message.destination
+  FROM alerting_incident AS incident
+  JOIN alerting_notification AS message ON message.alert_id = incident.lead_id
+ WHERE incident.group_id = %(group)s AND incident.ended IS NULL AND message.destination = ANY(%(ids)s)
+"""
+
+
+def _configs_trim_of(group_id: str | None, rows: Sequence[Destination], now: datetime) -> int:
+    """Remove the configurations of destinations of a project that no message needs.
+
+    A project can have many open incidents, and deliveries wait for locked destinations. So the incidents are
+    searched without locks, and a destination that was used meanwhile is checked later. Return how many were
+    checked.
+    """
+    ids = [row.id for row in rows]
+    named = {name for (name,) in fetch_rows(_NAMED_BY_INCIDENTS, {"group": group_id, "ids": ids})}
+    before = {row.id: row.tried for row in rows}
+    with transaction.atomic():
+        unused = Destination.objects.filter(id__in=ids, updated__lt=now - CHECKED_EVERY).exclude(config=None)
+        locked = unused.select_for_update(skip_locked=True).values_list("id", "tried")
+        checked = {name for name, tried in locked if tried == before[name]}
+        # After the incidents: if an incident ends in between, its end is waiting.
+        needed = {name for name in checked if name in named or waiting_for(name).exists()}
+        Destination.objects.filter(id__in=needed).update(updated=now)
+        Destination.objects.filter(id__in=checked - needed).update(config=None)
+    return len(checked)

@@ -17,9 +17,10 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 import psycopg
 from django.conf import settings
@@ -498,25 +499,37 @@ def _is_steady() -> bool:
 
 
 def _keep_house(*, with_history: bool, progress: Callable[[], object] = lambda: None) -> bool:
-    """Delete a batch of data that is no longer needed, and return whether there may be more.
+    """Delete a batch of each kind of data that is no longer needed, and return whether there may be more.
 
     It runs in a thread of its own, because signals may never end. Traces of failed logins and secrets are
     deleted first. `with_history`: also delete measurements, alerts and events whose retention is
-    over. `progress` is called while a step takes longer.
+    over. `progress` is called between the steps, and while a step takes longer.
     """
     now = clock.now()
     expired_rows_purge(now=now)
     deleted_config_secrets_purge(now=now)
-    destinations_trim(now=now)
+    progress()
+    more = destinations_trim(now=now)
     days_prepare(now=now)
+    progress()
     unreported_rows_trim(now=database_time(), progress=progress)
-    return (
-        deleted_project_purge(now=now)
-        or deleted_host_purge()
-        or removed_settings_purge()
-        or report_answers_trim(now=now)
-        or (with_history and (measurements_trim(now=now) or alerts_trim(now=now) or events_trim(now=now)))
-        or failed_signals_trim(now=now)
-        or event_counts_merge()
-        or old_measurements_move() > 0
-    )
+    # Each in each round, so that a project with much to delete delays no other step.
+    for step in _steps_of_house(now, with_history=with_history):
+        progress()
+        more = bool(step()) or more
+    return more
+
+
+def _steps_of_house(now: datetime, *, with_history: bool) -> Iterator[Callable[[], object]]:
+    """Yield the steps that delete a batch each. Their result is false if there was nothing to delete."""
+    yield partial(deleted_project_purge, now=now)
+    yield deleted_host_purge
+    yield removed_settings_purge
+    yield partial(report_answers_trim, now=now)
+    if with_history:
+        yield partial(measurements_trim, now=now)
+        yield partial(alerts_trim, now=now)
+        yield partial(events_trim, now=now)
+    yield partial(failed_signals_trim, now=now)
+    yield event_counts_merge
+    yield old_measurements_move

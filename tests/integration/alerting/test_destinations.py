@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.configs.changes import alert_config_delete, alert_config_update
+from alerting.destinations import changes as destination_changes
 from alerting.destinations.changes import CACHED, CHECKED_EVERY, destinations_trim
 from alerting.destinations.store import with_waiting
 from alerting.engine import delivery
@@ -545,6 +548,42 @@ class TestSecrets:
         assert Destination.objects.get().config is None
         destinations_trim(now=START + MINUTE + CACHED + HOUR)
         assert not Destination.objects.exists()
+
+    def test_a_check_of_many_takes_as_many_searches_in_incidents_as_of_one(self, project: Project) -> None:
+        def searches(number: int) -> int:
+            rows = [make_destination(project, config="x", updated=START) for _ in range(number)]
+            with CaptureQueriesContext(connection) as queries:
+                destinations_trim(now=START + HOUR, clock=lambda: 0.0)
+            ids = [row.id for row in rows]
+            assert not Destination.objects.filter(id__in=ids).exclude(config=None).exists()
+            return sum("alerting_incident" in query["sql"] for query in queries)
+
+        assert (searches(1), searches(9)) == (1, 1)
+
+    def test_a_check_that_takes_long_continues_with_other_projects_later(self, project: Project) -> None:
+        for _ in range(3):
+            make_destination(ProjectFactory.create(), config="x", updated=START)
+        with_config = Destination.objects.exclude(config=None)
+        for left in (2, 1, 0):
+            assert destinations_trim(now=START + HOUR, clock=partial(next, count()))
+            assert with_config.count() == left
+        assert not destinations_trim(now=START + HOUR, clock=partial(next, count()))
+
+    def test_a_destination_that_is_used_during_a_check_is_checked_later(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        used, unused = (make_destination(project, config="x", updated=START) for _ in range(2))
+
+        def search(*given: Any) -> list[tuple[Any, ...]]:
+            Destination.objects.filter(id=used.id).update(tried=START + HOUR)
+            return fetch_rows(*given)
+
+        monkeypatch.setattr(destination_changes, "fetch_rows", search)
+        destinations_trim(now=START + HOUR)
+        assert list(Destination.objects.exclude(config=None)) == [used]
+        destinations_trim(now=START + HOUR)
+        assert not Destination.objects.exclude(config=None).exists()
+        assert Destination.objects.get(id=unused.id)
 
     def test_the_next_alert_brings_it_back(self, project: Project, outside: Outside) -> None:
         set_up(project, A)

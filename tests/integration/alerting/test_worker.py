@@ -29,6 +29,7 @@ from events.outbox.changes import wake_workers
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.database_clock import database_clock
+from opsapi.ids import new_id
 from opsapi.sql import database_time
 from tests.eventually import eventually
 from tests.factories.alerting import make_config
@@ -166,6 +167,18 @@ def test_keeping_house_removes_secrets_and_traces_whatever_fails_after(
         worker_module._keep_house(with_history=True)
     assert not NotificationSetting.objects.exclude(secrets=None).exists()
     assert not DigestUse.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_project_with_much_to_delete_delays_no_other_deletion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "deleted_project_purge", lambda now: True)
+    long_ago = clock.now() - timedelta(days=30)
+    Signal.objects.create(created=long_ago, group_id=new_id(), kind="hosts", payload={}, failed=long_ago)
+    stamps: list[None] = []
+    assert worker_module._keep_house(with_history=True, progress=lambda: stamps.append(None))
+    assert not Signal.objects.exists()
+    steps = len(list(worker_module._steps_of_house(clock.now(), with_history=True)))
+    assert len(stamps) >= steps
 
 
 @pytest.mark.slow
