@@ -224,7 +224,8 @@ class AutomationCarrier:
             if seen.state in WITH_ALL_DATA:
                 self._write(name, partial(places.note_return, self._clock()))
             if seen.is_running and seen.version:
-                self._write(name, partial(places.note_running, seen, observed_key_use(seen)))
+                use, resync = observed_key_use(seen), process.managed.goal.resync
+                self._write(name, partial(places.note_running, seen, use, resync))
             if move is None:
                 self._say_wait(process.part, name, planned)
                 self._note_reached(process, seen, planned.step)

@@ -86,6 +86,10 @@ def observe(
     has_data = has_files(managed)
     # It starts again as it ran. After a start that failed, other versions that its data allows can follow.
     feature_version = record.feature_version if has_data and record.has_failed else None
+    is_data_gone = has_data is False and record.had_data and not process.has_old_data
+    if is_data_gone:  # A lastResync of the time before agrees to nothing.
+        times = [time for time in (record.resync, record.known_resync) if time is not None]
+        process = replace(process, resync=max(times, default=None))
     return SeenProcess(
         replace(
             process,
@@ -93,7 +97,7 @@ def observe(
             feature_version=feature_version,
             has_data=has_data,
             key_use=record.key_use,
-            is_data_gone=has_data is False and record.had_data and not process.has_old_data,
+            is_data_gone=is_data_gone,
         )
     )
 

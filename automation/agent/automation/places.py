@@ -47,7 +47,8 @@ class StartRecord:
     all data again. `away`: how long the last restart took until then, at most MOST_AWAY; None if the agent
     has not restarted it. `feature_version`: the feature compatibility version when it ran last; None if that
     was not known. `has_failed`: whether its last start failed. `had_data`: whether it had data when it ran
-    last, so that an empty directory means that the data is gone.
+    last, so that an empty directory means that the data is gone. `known_resync`: the lastResync of the
+    document when it had this data: only a later time agrees to an empty start.
     """
 
     version: str | None = None
@@ -63,6 +64,7 @@ class StartRecord:
     feature_version: str | None = None
     has_failed: bool = False
     had_data: bool = False
+    known_resync: datetime | None = None
 
 
 class ProcessPlaces:
@@ -144,6 +146,7 @@ class ProcessPlaces:
             feature if isinstance(feature := stored.get("featureVersion"), str) else None,
             stored.get("hasFailed") is True,
             stored.get("hadData") is True,
+            _stored_moment(stored, "knownResync"),
         )
 
     def write_record(self, record: StartRecord) -> None:
@@ -165,6 +168,7 @@ class ProcessPlaces:
             "featureVersion": record.feature_version,
             "hasFailed": record.has_failed,
             "hadData": record.had_data,
+            "knownResync": record.known_resync.isoformat() if record.known_resync else None,
         }
         write_whole(self._record, json.dumps(stored).encode())
 
@@ -173,10 +177,11 @@ class ProcessPlaces:
         record = self.read_record()
         self.write_record(replace(record, parameters=record.parameters | names))
 
-    def note_running(self, seen: ObservedProcess, use: KeyUse | None) -> None:
+    def note_running(self, seen: ObservedProcess, use: KeyUse | None, resync: datetime | None) -> None:
         """Write how the server runs, so that it can start again in the same way. Raises: MoveFailed. OSError.
 
-        `seen`: with its version. `use`: of its key file; None if this is not known.
+        `seen`: with its version. `use`: of its key file; None if this is not known. `resync`: the lastResync
+        of the document.
         """
         record = self.read_record()
         now = replace(
@@ -186,6 +191,7 @@ class ProcessPlaces:
             feature_version=seen.feature_version,
             has_failed=False,
             had_data=record.had_data if seen.has_data is None else seen.has_data,
+            known_resync=resync if seen.has_data else record.known_resync,
         )
         if now != record:
             self.write_record(now)

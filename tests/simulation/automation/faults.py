@@ -69,6 +69,10 @@ def _fault_of_server(state: RunState, fault: str, server: SimulatedServer) -> No
         case "wipe" if not server.is_running and _can_lose(state, server.name):
             state.world.lose(server)
             server.is_wiped = True
+            goal = state.process(server.name)
+            times = [server.resync, goal.resync if goal else None]
+            # As the agent notes it: a lastResync of the time before agrees to nothing.
+            server.resync = max((time for time in times if time is not None), default=None)
         case "download":
             server.builds = {server.version} if server.is_running else server.builds
 

@@ -171,7 +171,7 @@ def test_a_stopped_process_has_its_last_feature_version_after_a_start_that_faile
     directory = tmp_path_factory.mktemp("stopped")
     places = ProcessPlaces(directory, "db_1")
     places.write_config({}, "6.0.5")
-    places.note_running(ObservedProcess(version="6.0.5", feature_version="5.0"), None)
+    places.note_running(ObservedProcess(version="6.0.5", feature_version="5.0"), None, None)
     if has_failed:
         places.note_failed_start()
     (directory / "data").mkdir()
@@ -179,18 +179,20 @@ def test_a_stopped_process_has_its_last_feature_version_after_a_start_that_faile
         (directory / "data" / "storage.bson").touch()
     found = seen(directory, None).process
     assert (found.version, found.has_data, found.feature_version) == ("6.0.5", has_data, expected)
-    places.note_running(ObservedProcess(version="6.0.5", feature_version="5.0"), None)
+    places.note_running(ObservedProcess(version="6.0.5", feature_version="5.0"), None, None)
     assert not places.read_record().has_failed
 
 
 def test_an_empty_directory_of_a_process_that_had_data_means_that_the_data_is_gone(tmp_path: Path) -> None:
     places = ProcessPlaces(tmp_path, "db_1")
-    places.note_running(ObservedProcess(version="6.0.5", has_data=False), None)
+    places.note_running(ObservedProcess(version="6.0.5", has_data=False), None, None)
     assert not seen(tmp_path, None).process.is_data_gone
-    places.note_running(ObservedProcess(version="6.0.5", has_data=True), None)
-    places.note_running(ObservedProcess(version="6.0.5"), None)  # Its state is not known at the moment.
+    places.note_running(ObservedProcess(version="6.0.5", has_data=True), None, NOON)
+    places.note_running(ObservedProcess(version="6.0.5"), None, None)  # Its state is not known at the moment.
     gone = seen(tmp_path, None).process
     assert (gone.has_data, gone.is_data_gone) == (False, True)
+    # A lastResync that the document had while the data was there does not agree to an empty start.
+    assert gone.resync == NOON
     (tmp_path / "data.before-resync-20991121T120000Z").mkdir()
     assert not seen(tmp_path, None).process.is_data_gone
     (tmp_path / "data").mkdir()

@@ -54,7 +54,7 @@ def test_a_configuration_has_the_version_for_which_it_was_written(tmp_path: Path
     assert (places.read_record().version, places.read_config()) == ("5.0.4", {"net": {}})
     places.use_next_config()
     assert (places.read_record().version, places.read_config()) == ("6.0.5\n", {"net": {"port": 1}})
-    places.note_running(ObservedProcess(version="6.0.27"), None)  # Somebody else has started it.
+    places.note_running(ObservedProcess(version="6.0.27"), None, None)  # Somebody else has started it.
     assert (places.read_record().version, places.read_config()) == ("6.0.27", {"net": {"port": 1}})
 
 
@@ -113,5 +113,5 @@ def test_two_agents_do_not_carry_out_plans_in_the_same_directory(tmp_path: Path)
 def test_the_version_of_a_server_that_the_agent_found_running_is_kept(tmp_path: Path) -> None:
     places = ProcessPlaces(tmp_path, "orders_1")
     places.add_parameters(frozenset({"notablescan"}))
-    places.note_running(ObservedProcess(version="6.0.5"), None)
+    places.note_running(ObservedProcess(version="6.0.5"), None, None)
     assert places.read_record() == StartRecord("6.0.5", parameters=frozenset({"notablescan"}))
