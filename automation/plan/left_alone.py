@@ -34,7 +34,7 @@ class LeftAlone:
 
 @dataclass(frozen=True)
 class DrawnUnit:
-    """A unit with its plan; None if it is not drawn. `new`: processes that nobody has reported."""
+    """A unit with its plan; None if it is not drawn. `new`: processes that no agent has reported."""
 
     unit: GoalUnit
     plan: UnitPlan | None
