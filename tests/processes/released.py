@@ -13,7 +13,7 @@ from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "40417246a7351e98acd3e462cecb1b24f647cbb8"
+RELEASED = "8c316b66491632e09ab5c7d88576819db832f1af"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 TAG = f"v{VERSION}"
