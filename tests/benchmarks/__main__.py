@@ -20,6 +20,7 @@ from tests.benchmarks import (
     event_pages,
     fleet,
     handshakes,
+    hanging,
     https_cost,
     late_cost,
     memory,
@@ -41,6 +42,7 @@ from tests.benchmarks.size import FULL, QUICK, Pace
 ALONE: Mapping[str, Callable[[Pace], list[Line]]] = {
     "agent": agent_cost.measure,
     "handshakes": handshakes.measure,
+    "hanging": hanging.measure,
 }
 # In this order: memory comes after the load.
 ROWS: Mapping[str, Callable[[BenchmarkScene], list[Line]]] = {
