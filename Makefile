@@ -39,9 +39,9 @@ run: install ## start everything: embedded PostgreSQL, web, worker
 test: install-dev ## run the tests that are not slow; ARGS="tests/unit -k digest" runs these tests instead, slow or not
 	@$(PYTEST) $(or $(ARGS),-m "not slow")
 
-# A fifth process, as one mostly waits in the first hour.
+# Six processes, as the tests that begin first mostly wait for servers.
 test-slow: install-dev ## run the slow tests: processes, browser, simulation, hostile requests, and others
-	@$(PYTEST) -n 5 -m slow $(ARGS)
+	@$(PYTEST) -n 6 -m slow $(ARGS)
 
 faults: install-dev ## the long tests of faults: hostile requests, pairs of writes, killed processes, failing receivers, 100,000 simulated seeds of delivery and 1,000 over both ledgers, 1,000,000 of plans
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(LONG_TESTS) $(ARGS)

@@ -45,6 +45,7 @@ PROGRAMS = frozenset(
 
 SLOW = (
     "tests/processes/test_first_hour.py",
+    "tests/simulation/automation/test_fleet_plans.py",  # computes while the next tests wait for servers
     "tests/processes/automation/",
     "tests/processes/test_container.py",
     "tests/processes/test_agent_patroni.py",
