@@ -173,14 +173,18 @@ def config_found(config: T | None, config_id: str, group_id: str | None) -> T:
     return get_or_404(config, ErrorCode.ALERT_CONFIG_NOT_FOUND, config_id, group_id)
 
 
+_ALL = 2**31
 _AUDITS = [name.value for name, spec in EVENT_TYPES.items() if spec.category is Category.ALERT_CONFIG]
 
 
 def config_audits(config: AlertConfig) -> QuerySet[Event]:
     """The events of writes to it and of its tests, newest first."""
-    # Found among the project's few events of these types: no index is on the configuration's id.
-    audits = Event.objects.filter(group_id=config.group_id, event_type__in=_AUDITS)
-    return audits.filter(details__alertConfigId=config.id).order_by("-created", "-id")
+    # Found among the project's few events of these types: no index is on the configuration's id. PostgreSQL
+    # plans a subselect with a limit by itself. Otherwise it reads all events of the project, newest first,
+    # until it has enough of the configuration.
+    audits = Event.objects.filter(group_id=config.group_id, event_type__in=_AUDITS)[:_ALL]
+    of_config = Event.objects.filter(id__in=audits.values("id"), details__alertConfigId=config.id)
+    return of_config.order_by("-created", "-id")
 
 
 MOST_OFFERED = 1_000

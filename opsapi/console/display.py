@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import wraps
 from typing import Any, TypeVar
 
 from django.apps import apps
@@ -48,6 +49,22 @@ def short_field(name: str) -> Callable[[Any], str | SafeString | None]:
 
     shown.__name__ = f"short_{name}"
     return shown
+
+
+def once_for_row(display: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A method of a model page that shows a value of a row, called once for each row that was read.
+
+    The template of a page asks for each value of its row several times.
+    """
+
+    @wraps(display)
+    def remembered(pages: Any, row: Any) -> Any:
+        values = vars(row).setdefault("_displayed", {})
+        if display not in values:
+            values[display] = display(pages, row)
+        return values[display]
+
+    return remembered
 
 
 @admin.display(description="project", ordering="group__name")

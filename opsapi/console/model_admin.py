@@ -28,7 +28,7 @@ from opsapi.console.action_pages import ActionPage, to_many
 from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import action_url, add_url, creation_url, list_url, page_url
 from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, containing, is_too_long
-from opsapi.console.display import EMPTY, Context, with_links
+from opsapi.console.display import EMPTY, Context, once_for_row, with_links
 from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
 from opsapi.console.project_choice import PARAMETER, to_chosen_project
@@ -99,6 +99,13 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     list_filter_submit = True
     empty_value_display = EMPTY
     compressed_fields = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Compute each value that a page shows of a row once, because it may need statements."""
+        super().__init_subclass__(**options)
+        for name, display in list(vars(cls).items()):
+            if hasattr(display, "short_description"):
+                setattr(cls, name, once_for_row(display))
 
     @property
     def media(self) -> forms.Media:

@@ -4,19 +4,24 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from accesslist.models import Project, RateWindow, User
 from alerting.configs import notification_tests
 from alerting.configs.notification_types import NOTIFICATION_TYPES
+from alerting.configs.store import config_audits
 from alerting.models import Alert, AlertConfig, NotificationSetting
 from events.models import Event
 from events.types import EventType
 from integrations.choices import SecretKind
+from opsapi import clock
+from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.admin.configs import ADD, CONFIGS, HOSTILE, do, send, typed_config
-from tests.admin.operators import browser_with
+from tests.admin.operators import browser_with, page_of
 from tests.admin.reading import shown
 from tests.admin.rows import fill, secrets_of_rows
 from tests.admin.typed import typed_in
@@ -238,3 +243,28 @@ def test_nothing_is_left_of_a_deleted_configuration(
     assert answer.headers["Location"] == CONFIGS
     assert NotificationSetting.objects.filter(config=config).exists()
     assert not Alert.objects.filter(config_id=config.id).exists()
+
+
+def test_each_value_of_a_page_is_computed_once(console: Client, project: Project) -> None:
+    config = make_config(project)
+    with CaptureQueriesContext(connection) as statements:
+        assert console.get(page_of(config)).status_code == 200
+    texts = [statement["sql"] for statement in statements]
+    assert len([text for text in texts if "ALERT_CONFIG_CHANGED_AUDIT" in text]) == 1
+
+
+def test_the_history_of_a_configuration_has_its_events_alone(project: Project) -> None:
+    config, other = make_config(project), make_config(project)
+    changes = {
+        changed.id: Event.objects.create(
+            id=new_id(),
+            created=clock.now(),
+            event_type=EventType.ALERT_CONFIG_CHANGED_AUDIT.value,
+            group_id=project.id,
+            details={"alertConfigId": changed.id},
+        )
+        for changed in (config, other)
+    }
+    listed = list(config_audits(config))
+    assert changes[config.id] in listed
+    assert {event.details["alertConfigId"] for event in listed} == {config.id}
