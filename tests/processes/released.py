@@ -13,7 +13,7 @@ from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "8c316b66491632e09ab5c7d88576819db832f1af"
+RELEASED = "049523ace210482ccc105f2e513b1430921405d1"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 TAG = f"v{VERSION}"
