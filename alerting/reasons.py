@@ -236,6 +236,9 @@ class AlertReason(_Reason):
     )
     CONDITION_FALSE = _Words("the condition “{event}” is false for the host", ReasonQuestion.HOST)
     TRACKED = _Words("an alert opens at {opens} if it stays true", ReasonQuestion.HOST)
+    UNCONFIRMED = _Words(
+        "the alert waits for reports, which may say that the condition ended", ReasonQuestion.HOST
+    )
     MUTED = _Words("maintenance window {window} mutes the alert", ReasonQuestion.HOST)
     PERHAPS_MUTED = _Words(
         "comparing the alert with all maintenance windows takes too long", ReasonQuestion.HOST

@@ -41,9 +41,12 @@ class Absence:
         return None if is_over else self._began
 
     def _end_of_work(self, now: datetime) -> datetime | None:
-        """Until when a worker can have run before this search; None if it is not known, or runs."""
+        """Until when the platform can have run before this search; None if it is not known, or runs.
+
+        Between the last search and the end of work, a report can have arrived: it confirms nothing.
+        """
         if self._searched is not None:
             pause = timedelta(seconds=self._monotonic() - self._searched)
-            return now - pause if pause > LONGEST_PAUSE else None
+            return now - pause + SWEPT_AGAIN if pause > LONGEST_PAUSE else None
         swept = self._last_sweep()
         return None if swept is None else swept + SWEPT_AGAIN

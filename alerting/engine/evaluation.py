@@ -46,6 +46,7 @@ from alerting.configs.store import (
     indexes_of,
     opening_sizes,
 )
+from alerting.engine.absence import LONGEST_PAUSE
 from alerting.engine.config_index import NO_CONFIGS, ConfigIndex
 from alerting.engine.confirmation import (
     IS_CONFIRMED,
@@ -158,12 +159,17 @@ def _work_of(signal: Signal) -> _Work:
     return _Work.CLUSTERS_LEFT if signal.payload.get("clustersLeft") else _Work.OBSERVATIONS
 
 
-def evaluate_signals(*, now: datetime, clock: Clock = time.monotonic) -> int:
+def evaluate_signals(
+    *, now: datetime, absent_since: datetime | None = None, clock: Clock = time.monotonic
+) -> int:
     """Evaluate the oldest signals of one project, or the oldest signal without a project.
 
     Projects take turns: the project that used least of the workers' time comes first. So a project with many
     signals or configurations delays only itself. A turn ends after EVALUATION_SECONDS by the monotonic
     `clock` or after ROWS_IN_TURN rows, also within a signal.
+
+    While the platform waits for reports because it was away (`absent_since`), an alert from a signal that has
+    waited longer than LONGEST_PAUSE opens only if neither later signals nor reports end it (`open_tracked`).
 
     Return 0 if there is no turn: no signal waits, other workers have locked every waiting project, or a
     global configuration is being written, which may apply to every project. Otherwise return the number of
@@ -177,7 +183,8 @@ def evaluate_signals(*, now: datetime, clock: Clock = time.monotonic) -> int:
     try:
         with transaction.atomic():
             turn = turn_take(now=now)
-            return 0 if turn is None else _evaluate_turn(turn, now, clock)
+            old_before = now - LONGEST_PAUSE if absent_since else None
+            return 0 if turn is None else _evaluate_turn(turn, now, old_before, clock)
     except Exception:
         # The rollback has undone the turn. Without a skip, the same project would be first again.
         if turn is not None:
@@ -186,13 +193,13 @@ def evaluate_signals(*, now: datetime, clock: Clock = time.monotonic) -> int:
         raise
 
 
-def _evaluate_turn(turn: Turn, now: datetime, clock: Clock) -> int:
+def _evaluate_turn(turn: Turn, now: datetime, old_before: datetime | None, clock: Clock) -> int:
     if turn.project_is_deleted:
         return turn.drop_signals() or 1
     time_slice = TimeSlice(clock, EVALUATION_SECONDS, rows=ROWS_IN_TURN)
     signals, progress = turn.next_signals(), None
     for (work, _), batch in groupby(signals, key=_batch_key):
-        given = _Batch(work, list(batch), turn.progress)
+        given = _Batch(work, list(batch), turn.progress, old_before)
         done = _evaluate_or_set_aside(given, now, time_slice)
         progress = done.progress
         if not done.is_whole or work in _ENDS_TURN or time_slice.is_over():
@@ -215,11 +222,15 @@ def _batch_key(signal: Signal) -> tuple[_Work, int | None]:
 
 
 class _Batch(NamedTuple):
-    """Consecutive signals with the same work. `progress`: what earlier turns have done of it."""
+    """Consecutive signals with the same work. `progress`: what earlier turns have done of it.
+
+    Alerts from observations before `old_before` do not open at once. None if there are none so old.
+    """
 
     work: _Work
     signals: Sequence[Signal]
     progress: Progress | None
+    old_before: datetime | None
 
     @property
     def group_id(self) -> str:
@@ -257,10 +268,13 @@ def _evaluate_or_set_aside(batch: _Batch, now: datetime, time_slice: TimeSlice) 
             middle = len(signals) // 2
             # The halves start from the beginning. Pairs that earlier turns decided change nothing again,
             # because their alerts are stored.
-            done = _evaluate_or_set_aside(_Batch(batch.work, signals[:middle], None), now, time_slice)
+            first, second = (
+                batch._replace(signals=half, progress=None) for half in (signals[:middle], signals[middle:])
+            )
+            done = _evaluate_or_set_aside(first, now, time_slice)
             if not done.is_whole or time_slice.is_over():
                 return _Done(is_whole=False, progress=done.progress)
-            return _evaluate_or_set_aside(_Batch(batch.work, signals[middle:], None), now, time_slice)
+            return _evaluate_or_set_aside(second, now, time_slice)
         logger.exception("signal %s cannot be evaluated and was set aside", signals[0].pk)
         Signal.objects.filter(pk=signals[0].pk).update(failed=now)
         return _Done(is_whole=True)
@@ -349,7 +363,7 @@ def _compare_observations(batch: _Batch, now: datetime, time_slice: TimeSlice) -
             break
         signals = signals[: len(signals) // 2]  # fewer have fewer active alerts
     time_slice.allow_as_much_as_since(began)
-    evaluation = _Evaluation(group_id, now, active, time_slice)
+    evaluation = _Evaluation(group_id, now, active, time_slice, batch.old_before)
     comparisons = (_Comparison(signal, signal.seen, seen[signal.pk], configs) for signal in signals)
     place = evaluation.run(comparisons, begin)
     is_inside = place is not None and place.is_inside_signal
@@ -542,8 +556,16 @@ class _Units:
 class _Evaluation:
     """The evaluation of signals of one project. `active` are the alerts on the targets of the signals."""
 
-    def __init__(self, group_id: str, now: datetime, active: _ActiveAlerts, time_slice: TimeSlice) -> None:
+    def __init__(
+        self,
+        group_id: str,
+        now: datetime,
+        active: _ActiveAlerts,
+        time_slice: TimeSlice,
+        old_before: datetime | None = None,
+    ) -> None:
         self._group_id, self._now, self._active, self._slice = group_id, now, active, time_slice
+        self._old_before = old_before
         self.evaluated: list[int] = []
         """The ids of the signals that are done."""
         self.awaiting: set[tuple[str, str]] = set()
@@ -707,6 +729,7 @@ class _Evaluation:
             # may be older than the alert.
             at = max(at, alert.created)
         is_late = LATE in signal.payload
+        is_old = self._old_before is not None and signal.created < self._old_before
         if alert:
             over = _over_after(decision, alert, at if is_late else None)
             if over != alert.over:
@@ -723,7 +746,8 @@ class _Evaluation:
                     facts=pair.observation.facts,
                     at=at,
                     value=decision.value,
-                    known=self._known(signal) if is_late else None,
+                    opens_from=self._known(signal) if is_late or is_old else None,
+                    is_late=is_late,
                 )
                 changes.alerts.starts.append(start)
                 return _ActiveAlert(decision.value, at, start.id, began_late=is_late)
@@ -750,7 +774,7 @@ class _Evaluation:
         return alert
 
     def _known(self, signal: Signal) -> datetime:
-        """The time of evaluation of a held signal, at the earliest its release."""
+        """The time of evaluation of a held or old signal, at the earliest its release."""
         return max(self._now, signal.created)
 
     def _apply(self) -> None:
@@ -866,6 +890,29 @@ def _alerts_due(now: datetime, absent_since: datetime | None) -> list[Alert]:
     due = Alert.objects.filter(id__in=ids, status=AlertStatus.TRACKING.value, opens__lte=now)
     locked = {alert.id: alert for alert in due.order_by("id").select_for_update(skip_locked=True)}
     return [locked[alert_id] for alert_id in ids if alert_id in locked]
+
+
+# Whether a search for alerts to open leaves out an alert whose delay has passed.
+_LEFT_OUT = f"""
+WITH {LATE_BY_AGENT}
+SELECT NOT EXISTS (
+  SELECT FROM (SELECT %(group_id)s AS group_id, {oldest_signal("%(group_id)s")} AS oldest) AS project
+   CROSS JOIN LATERAL ({_DUE}) AS alert
+   WHERE alert.id = %(id)s AND (%(since)s::timestamptz IS NULL OR {IS_CONFIRMED}))
+"""  # noqa: S608 - built from constants
+
+
+def waits_for_reports(alert: Alert, *, now: datetime) -> bool:
+    """Return whether the alert does not open, although its delay has passed, because reports may end it.
+
+    A pause of all workers of less than a minute is known only to them, and does not count here.
+    """
+    if alert.status != AlertStatus.TRACKING.value or alert.opens > now:
+        return False
+    since = confirmed_since(now, absent_since=None)
+    parameters = {"id": alert.id, "group_id": alert.group_id, "now": now, "since": since}
+    [(is_left_out,)] = fetch_rows(_LEFT_OUT, parameters)
+    return bool(is_left_out)
 
 
 _NO_SIZE = OpeningSize(messages=0, is_grouped=False)

@@ -304,14 +304,15 @@ class Worker:
     def _evaluate(self) -> int:
         """Evaluate signals. Search for alerts to open or to close, at most every OPEN_SECONDS."""
         evaluated = opened = 0
+        now = clock.now()
+        self._absence.begin_search(now)
         try:
-            evaluated = evaluate_signals(now=clock.now())
+            evaluated = evaluate_signals(now=now, absent_since=self._absence.since())
         finally:  # a project whose evaluation fails keeps no alert of another project from opening
             ended = time.monotonic()
             if ended >= self._opened + OPEN_SECONDS:
                 self._opened = ended
                 now = clock.now()
-                self._absence.begin_search(now)
                 opened = held_signals_release(now=now) + close_over(now=now)
                 opened += open_tracked(now=now, absent_since=self._absence.since())
                 self._absence.end_search()

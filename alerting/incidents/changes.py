@@ -59,8 +59,9 @@ WRITTEN_AT_ONCE = 1_000
 class NewAlert:
     """An alert that starts at `at`; `facts` under their wire names, `value` in the metric's base unit.
 
-    `known`: for an alert that began in a late report, the time of the evaluation. The alert opens when the
-    signals that were held with this report are evaluated, and never if it has ended by then.
+    `is_late`: it began in a late report. `opens_from`: the time of the evaluation, if the signal is late or
+    old. The alert opens when the signals from before this time are evaluated, and never if it has ended by
+    then.
 
     The id follows from the signal: if the signal is evaluated again after a crash or a restored backup, the
     alert and its notifications get the same ids.
@@ -72,7 +73,8 @@ class NewAlert:
     facts: Mapping[str, Any]
     at: datetime
     value: float | None = None
-    known: datetime | None = None
+    opens_from: datetime | None = None
+    is_late: bool = False
 
     @property
     def id(self) -> str:
@@ -169,7 +171,7 @@ def _arrival(signal: Signal, at: datetime, now: datetime) -> datetime:
 
 
 def _row(new_alert: NewAlert, group_id: str, delay: timedelta, now: datetime) -> Alert:
-    opens = max(new_alert.at + delay, new_alert.known or new_alert.at)
+    opens = max(new_alert.at + delay, new_alert.opens_from or new_alert.at)
     status = AlertStatus.OPEN if opens <= new_alert.at else AlertStatus.TRACKING
     return Alert(
         id=new_alert.id,
@@ -188,7 +190,7 @@ def _row(new_alert: NewAlert, group_id: str, delay: timedelta, now: datetime) ->
         created=new_alert.at,
         updated=_arrival(new_alert.signal, new_alert.at, now),
         opens=opens,
-        late=new_alert.known is not None,
+        late=new_alert.is_late,
     )
 
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from alerting.configs.models import AlertConfig
 from alerting.configs.store import config_view, shortest_delays
+from alerting.engine.evaluation import waits_for_reports
 from alerting.engine.observations import Condition, Observation
 from alerting.engine.signal_observations import observations_of_host
 from alerting.engine.transition import target_of
@@ -52,7 +53,7 @@ def explain_config(*, config: AlertConfig, host: Host, now: datetime) -> HostExp
         observed=observed,
         reported=host.last_report is not None,
         measured=measured,
-        alert=_active(alert) if alert else None,
+        alert=_active(alert, now) if alert else None,
         window=window.rule.name if window else None,
         mute_is_known=mute_is_known,
         now=now,
@@ -65,8 +66,14 @@ def explain_config(*, config: AlertConfig, host: Host, now: datetime) -> HostExp
     )
 
 
-def _active(alert: Alert) -> ActiveAlert:
-    return ActiveAlert(alert.id, AlertStatus(alert.status), alert.current_value, alert.opens)
+def _active(alert: Alert, now: datetime) -> ActiveAlert:
+    return ActiveAlert(
+        id=alert.id,
+        status=AlertStatus(alert.status),
+        current_value=alert.current_value,
+        opens=alert.opens,
+        is_unconfirmed=waits_for_reports(alert, now=now),
+    )
 
 
 def _unobserved(event_type: EventType, host: Host, seen: list[Observation]) -> Observation | None:

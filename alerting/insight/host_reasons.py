@@ -42,12 +42,16 @@ class ComparedMatcher:
 
 @dataclass(frozen=True, slots=True)
 class ActiveAlert:
-    """The active alert of the configuration on the host."""
+    """The active alert of the configuration on the host.
+
+    `is_unconfirmed`: whether its delay has passed, and it waits for reports.
+    """
 
     id: str
     status: AlertStatus
     current_value: float | None
     opens: datetime
+    is_unconfirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +187,8 @@ def _alerting(
     is_open = situation.alert is not None and situation.alert.status is AlertStatus.OPEN
     if not is_open and opens > situation.now:
         reason, why = AlertReason.TRACKED, AlertReason.TRACKED.value.format(opens=time_words(opens))
+    elif situation.alert is not None and situation.alert.is_unconfirmed:
+        reason, why = AlertReason.UNCONFIRMED, AlertReason.UNCONFIRMED.value
     elif situation.window:
         reason, why = AlertReason.MUTED, AlertReason.MUTED.value.format(window=situation.window)
     elif not situation.mute_is_known:

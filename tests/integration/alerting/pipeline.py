@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from alerting.engine import delivery
+from alerting.engine.absence import Absence
 from alerting.engine.claims import AT_ONCE, claim
-from alerting.engine.evaluation import evaluate_signals
+from alerting.engine.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.engine.muting import MuteDesk
 from alerting.engine.rules import Mute
 from alerting.models import Alert, AlertConfig, Notification
+from automation.agents.changes import heartbeats_sweep, held_signals_release
+from automation.agents.store import last_sweep
 from integrations.channels.outcome import Outcome
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.messages import Message
@@ -43,10 +46,10 @@ class Outside:
         return [message.kind for _, _, message in self.sent]
 
 
-def evaluate(now: datetime | None = None) -> None:
+def evaluate(now: datetime | None = None, *, absent_since: datetime | None = None) -> None:
     """Evaluate everything there is; no time passes meanwhile."""
     for _ in range(1000):
-        if not evaluate_signals(now=now or clock.now(), clock=lambda: 0.0):
+        if not evaluate_signals(now=now or clock.now(), absent_since=absent_since, clock=lambda: 0.0):
             return
     raise AssertionError("evaluating brings forth signals without end")
 
@@ -119,3 +122,32 @@ def statuses(config: AlertConfig) -> list[str]:
     return list(
         Alert.objects.filter(config_id=config.id).order_by("created", "id").values_list("status", flat=True)
     )
+
+
+class WorkerInTime:
+    """A worker whose clock the test sets. It can search for alerts to open before it sweeps."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = self._steady = now
+        self._absence = Absence(last_sweep, self._monotonic)
+
+    def _monotonic(self) -> float:
+        return self._steady.timestamp()
+
+    def work(self, now: datetime, *, sweeps: bool = True, steady: datetime | None = None) -> None:
+        """Do all there is. `steady`: the time of a clock that does not jump, if the worker's clock does."""
+        self._now, self._steady = now, steady or now
+        self._absence.begin_search(now)
+        held_signals_release(now=now)
+        evaluate(now, absent_since=self._absence.since())
+        close_over(now=now)
+        self._open()
+        if sweeps:
+            heartbeats_sweep(clock=lambda: now)
+            evaluate(now, absent_since=self._absence.since())
+            self._open()
+        deliver_all(now, absent_since=self._absence.since())
+
+    def _open(self) -> None:
+        open_tracked(now=self._now, absent_since=self._absence.since())
+        self._absence.end_search()

@@ -105,7 +105,8 @@ class BothLedgers:
             target=host.hostname,
             facts=facts_of(host),
             at=at,
-            known=known,
+            opens_from=known,
+            is_late=known is not None,
         )
 
     def _signal(self, at: datetime) -> Signal:

@@ -6,13 +6,11 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.engine.absence import Absence
-from alerting.engine.evaluation import close_over, open_tracked
+from alerting.engine.evaluation import open_tracked
+from alerting.insight.host_explanations import explain_config
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.reasons import NotificationReason
-from automation.agents.changes import heartbeats_sweep, held_signals_release
+from alerting.reasons import AlertReason, NotificationReason
 from automation.agents.rules import HEARTBEAT_TIMEOUT
-from automation.agents.store import last_sweep
 from automation.choices import HostType
 from automation.models import Agent, FleetWatch, Host
 from events.models import Signal
@@ -20,7 +18,7 @@ from integrations.choices import MessageKind
 from tests.each import each
 from tests.factories.alerting import WEBHOOK, make_alert, make_config
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
+from tests.integration.alerting.pipeline import Outside, WorkerInTime, evaluate, statuses
 
 pytestmark = pytest.mark.django_db
 STOPPED = datetime(2025, 3, 4, 15, 0, tzinfo=UTC)
@@ -29,35 +27,6 @@ BACK = STOPPED + 10 * MINUTE
 DELAYED = [{**WEBHOOK, "delayMin": 5}]
 PRIMARY: dict[str, Any] = {"type_name": HostType.REPLICA_PRIMARY, "replica_set_name": "rs0"}
 SECONDARY: dict[str, Any] = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs0"}
-
-
-class WorkerInTime:
-    """A worker. It can search for alerts to open before it sweeps."""
-
-    def __init__(self) -> None:
-        self._now = STOPPED
-        self._absence = Absence(last_sweep, self._monotonic)
-
-    def _monotonic(self) -> float:
-        return self._now.timestamp()
-
-    def work(self, now: datetime, *, sweeps: bool = True) -> None:
-        """Do all there is."""
-        self._now = now
-        held_signals_release(now=now)
-        evaluate(now)
-        close_over(now=now)
-        self._open()
-        if sweeps:
-            heartbeats_sweep(clock=lambda: now)
-            evaluate(now)
-            self._open()
-        deliver_all(now, absent_since=self._absence.since())
-
-    def _open(self) -> None:
-        self._absence.begin_search(self._now)
-        open_tracked(now=self._now, absent_since=self._absence.since())
-        self._absence.end_search()
 
 
 def work(now: datetime, *, sweeps: bool = True) -> None:
@@ -70,7 +39,7 @@ WORKERS: list[WorkerInTime] = []
 
 @pytest.fixture(autouse=True)
 def _worker() -> None:
-    WORKERS[:] = [WorkerInTime()]
+    WORKERS[:] = [WorkerInTime(STOPPED)]
 
 
 def run_until_the_stop(project: Project, *hosts: Any) -> None:
@@ -115,6 +84,39 @@ def test_a_report_confirms_what_still_holds(project: Project, down: AlertConfig,
     assert statuses(down) == ["OPEN"]
     assert Alert.objects.get().created == STOPPED
     assert len(outside.sent) == 1
+
+
+@each("restarts", [False, True])
+@each("platform_works", [False, True])
+def test_what_nobody_evaluated_before_the_stop_opens_when_reports_confirm_it(
+    project: Project, outside: Outside, restarts: bool, platform_works: bool
+) -> None:
+    """The workers stop, alone or soon followed by the whole platform: two hosts go down, and one returns."""
+    outside.sent.clear()
+    WORKERS.append(WorkerInTime(STOPPED))
+    config = make_config(project, notifications=[WEBHOOK])
+    run_until_the_stop(project, host_report("db1"), host_report("db2"))
+    for host in ("db1", "db2"):
+        ingest(project, host_report(host, reachable=False), agent=f"of-{host}", now=STOPPED + 2 * SECOND)
+    if platform_works:
+        ingest(project, host_report("db1"), agent="of-db1", now=STOPPED + 2 * MINUTE)
+        ingest(project, host_report("db2", reachable=False), agent="of-db2", now=BACK - SECOND)
+    if restarts:
+        WORKERS.append(WorkerInTime(BACK))
+    work(BACK)
+    if not platform_works:
+        assert outside.sent == []
+        ingest(project, host_report("db1"), agent="of-db1", now=BACK + 5 * SECOND)
+        work(BACK + 5 * SECOND)
+        ingest(project, host_report("db2", reachable=False), agent="of-db2", now=BACK + 9 * SECOND)
+        work(BACK + 9 * SECOND)
+    alerts = Alert.objects.filter(config_id=config.id)
+    ended = {alert.facts["hostname"]: (alert.status, alert.created) for alert in alerts}
+    began = STOPPED + 2 * SECOND
+    assert ended == {"db1": ("CLOSED", began), "db2": ("OPEN", began)}
+    assert [(message.kind, message.target) for _, _, message in outside.sent] == [
+        (MessageKind.OPEN, "db2:27017")
+    ]
 
 
 @each(("after", "status"), [(HEARTBEAT_TIMEOUT - SECOND, "TRACKING"), (HEARTBEAT_TIMEOUT, "OPEN")])
@@ -192,6 +194,36 @@ def test_an_agent_has_time_to_report_before_its_alert_opens(project: Project, ou
     assert statuses(config) == ["CLOSED"]
     assert not Agent.objects.filter(down=True).exists()
     assert outside.sent == []
+
+
+def explained(config: AlertConfig, now: datetime) -> AlertReason | None:
+    """Why the configuration does not alert on the host."""
+    return explain_config(config=config, host=Host.objects.get(), now=now).explanation.reason
+
+
+def test_an_explanation_says_that_the_alert_waits_for_a_report(project: Project, down: AlertConfig) -> None:
+    assert explained(down, STOPPED) is AlertReason.TRACKED
+    work(BACK)
+    assert explained(down, BACK) is AlertReason.UNCONFIRMED
+    ingest(project, host_report(reachable=False), now=BACK + 30 * SECOND)
+    assert explained(down, BACK + 30 * SECOND) is AlertReason.UNCONFIRMED
+    evaluate(BACK + 30 * SECOND)
+    assert (statuses(down), explained(down, BACK + 30 * SECOND)) == (["TRACKING"], None)
+    work(BACK + 30 * SECOND)
+    assert (statuses(down), explained(down, BACK + 30 * SECOND)) == (["OPEN"], None)
+
+
+def test_an_explanation_says_that_the_alert_waits_for_late_reports(
+    project: Project, down: AlertConfig
+) -> None:
+    due, observed = STOPPED + 5 * MINUTE, STOPPED + MINUTE
+    FleetWatch.objects.update(swept=due)
+    ingest(project, host_report(reachable=False), observed=observed, waiting=1, now=due)
+    work(due)
+    assert (statuses(down), explained(down, due)) == (["TRACKING"], AlertReason.UNCONFIRMED)
+    ingest(project, host_report(reachable=False), observed=due, waiting=0, now=due + SECOND)
+    work(due + SECOND)
+    assert (statuses(down), explained(down, due + SECOND)) == (["OPEN"], None)
 
 
 ESCALATION = {**WEBHOOK, "webhookUrl": "http://127.0.0.1:9/escalation", "delayMin": 5}
@@ -288,7 +320,7 @@ def test_a_short_absence_counts_as_running(
         if opens - STOPPED - quarter * 15 * SECOND >= away:
             work(STOPPED + quarter * 15 * SECOND)
     if restarts:
-        WORKERS.append(WorkerInTime())
+        WORKERS.append(WorkerInTime(opens))
     work(opens + 3 * SECOND, sweeps=False)
     assert statuses(down) == [status]
 

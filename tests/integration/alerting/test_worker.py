@@ -299,7 +299,7 @@ def test_ended_sessions_are_forgotten_and_an_emptied_epoch_begins_again() -> Non
 
 
 def test_alerts_open_while_the_evaluation_of_a_project_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*, now: datetime) -> int:
+    def fail(*, now: datetime, absent_since: object) -> int:
         raise OperationalError("canceling statement due to statement timeout")
 
     opened: list[datetime] = []

@@ -43,6 +43,7 @@ HOLDS = Situation(
 )
 """The host is down: an alert opens."""
 OPEN = ActiveAlert("alert", AlertStatus.OPEN, None, NOW - MINUTE)
+UNCONFIRMED = ActiveAlert("alert", AlertStatus.TRACKING, None, NOW - MINUTE, is_unconfirmed=True)
 MEASURED = replace(HOLDS, config=HIGH, observed=observed(Condition.MEASURED, HIGH, 101.0))
 """The host has more connections than the threshold allows."""
 
@@ -69,6 +70,8 @@ MEASURED = replace(HOLDS, config=HIGH, observed=observed(Condition.MEASURED, HIG
         (replace(HOLDS, observed=observed(Condition.ENDED)), AlertReason.CONDITION_FALSE),
         (replace(HOLDS, observed=observed(Condition.GONE)), AlertReason.CONDITION_FALSE),
         (replace(HOLDS, delay=MINUTE), AlertReason.TRACKED),
+        (replace(HOLDS, alert=UNCONFIRMED), AlertReason.UNCONFIRMED),
+        (replace(HOLDS, alert=UNCONFIRMED, window="w1"), AlertReason.UNCONFIRMED),
         (replace(HOLDS, window="w1"), AlertReason.MUTED),
         (replace(HOLDS, window="w1", delay=MINUTE), AlertReason.TRACKED),
         (replace(HOLDS, window="w1", enabled=False), AlertReason.DISABLED),
