@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from accesslist.models import Project
 from alerting.models import MaintenanceWindow
@@ -50,6 +50,38 @@ def test_matchers_are_added_and_taken_out_and_the_preview_follows(console: Page,
     assert MaintenanceWindow.objects.get().matchers == [
         {"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "db2"}
     ]
+
+
+def test_a_preview_waits_for_the_one_before_and_the_last_input_counts(
+    console: Page, project: Project
+) -> None:
+    make_host(project, "db1.example.com")
+    console.goto(f"{ADD}?group={project.id}&alertTypeNames=HOST")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.method == "POST":
+            held.append(route)
+        else:
+            route.continue_()
+
+    console.route(lambda url: ADD in url, hold)
+    with console.expect_request(lambda request: request.method == "POST"):
+        console.get_by_label("Start").fill("2099-01-01T00:00:00")
+        console.get_by_label("End").fill("2099-01-01T02:00:00")
+    console.get_by_role("button", name="Add matcher").click()
+    for value in ("a", "b", "c", "db1"):
+        _fill(_matcher(console, 1), "HOSTNAME", "STARTS_WITH", value)
+        _matcher(console, 1).get_by_label("Value").blur()
+    assert len(held) == 1
+    with console.expect_request(lambda request: request.method == "POST"):
+        held.pop().continue_()
+    expect(console.get_by_role("button", name="Preview")).to_be_hidden()
+    assert len(held) == 1
+    held.pop().continue_()
+    effect = console.get_by_role("region", name="Muted hosts 1")
+    expect(effect.get_by_role("link")).to_have_text(["db1.example.com:27017"])
+    assert held == []
 
 
 def test_enter_saves_and_adds_no_row(console: Page, project: Project) -> None:

@@ -29,6 +29,8 @@
   let asked = "";
   let turn = 0;
   let trial = null;
+  let trying = false;
+  let again = false;
   let timer = 0;
 
   const groupOf = () => box.dataset.group || (named("group")?.value ?? "");
@@ -189,12 +191,13 @@
     timer = setTimeout(tryIt, SETTLED_MS);
   }
 
+  // One dry run at a time: the server refuses dry runs of a project that run next to others.
   async function tryIt() {
-    trial?.abort();
-    if (!live || !form.querySelector('[name="eventTypeName"]').value || !(box.dataset.group || groupOf()) || groupOf() === "global") return;
+    again = trying;
+    if (trying || !live || !form.querySelector('[name="eventTypeName"]').value || !(box.dataset.group || groupOf()) || groupOf() === "global") return;
+    trying = true;
     trial = new AbortController();
-    const { signal } = trial;
-    const giveUp = setTimeout(() => trial.abort(), GIVE_UP_MS);
+    const signal = AbortSignal.any([trial.signal, AbortSignal.timeout(GIVE_UP_MS)]);
     const typed = new URLSearchParams(new FormData(form));
     typed.set("try", "yes");
     live.hidden = false;
@@ -202,13 +205,14 @@
     try {
       const answer = await fetch(location.href, { method: "POST", body: typed, signal, redirect: "error" });
       if (!answer.ok) throw new Error(String(answer.status));
-      show(new DOMParser().parseFromString(await answer.text(), "text/html"));
-    } catch (error) {
-      if (signal.aborted && error.name === "AbortError") return;
-      say("The rule cannot be tried now. Change an input to try again.");
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (!again) show(page);
+    } catch {
+      if (!again && !trial.signal.aborted) say("The rule cannot be tried now. Change an input to try again.");
     } finally {
-      clearTimeout(giveUp);
+      trying = false;
       live.classList.remove("rule-old");
+      if (again) tryIt();
     }
   }
 
@@ -275,6 +279,7 @@
   new MutationObserver(restyle).observe(document.documentElement, { attributeFilter: ["class"] });
   form.addEventListener("submit", () => {
     clearTimeout(timer);
+    again = false;
     trial?.abort();
   });
   window.addEventListener("pageshow", () => {
