@@ -14,6 +14,8 @@ class SignalKind(StrEnum):
     """An alert configuration was created, enabled or changed: evaluate it against the current state."""
     VERSIONS = "versions"
     """A version in the project was added, removed or changed: the fleet recalculates which are behind."""
+    CANCELLED = "cancelled"
+    """Alerts were cancelled: end their incidents, and schedule their last messages."""
 
 
 class DiffStatus(StrEnum):

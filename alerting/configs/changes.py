@@ -30,7 +30,7 @@ from alerting.engine.postgresql import POSTGRESQL
 from alerting.incidents.changes import alerts_delay
 from alerting.incidents.choices import ACTIVE
 from alerting.incidents.grouping import incidents_ungroup
-from alerting.incidents.models import Alert
+from alerting.incidents.models import Alert, Incident
 from events.choices import DiffType
 from events.facts import EventFacts
 from events.types import EVENT_TYPES, EventType, Needs, severity_of
@@ -192,15 +192,17 @@ def _add(change: RecordedChange[AlertConfig], values: Values) -> AlertConfig:
 def deleted_config_secrets_purge(*, now: datetime) -> bool:
     """Remove secrets of configurations deleted by `now` that no notification needs. Return whether any.
 
-    Secrets stay while an alert is active or a notification is pending, because notified receivers get the
-    end. One-shot notifications are not sent after the deletion and keep no secrets.
+    Secrets stay while an alert is active, an incident has not ended or a notification is pending, because
+    notified receivers get the end. One-shot notifications are not sent after the deletion, and keep no
+    secrets.
     """
     active = Alert.objects.filter(config_id=OuterRef("config_id"), status__in=ACTIVE)
     due = Notification.objects.filter(
         setting_id=OuterRef("id"), status=NotificationStatus.PENDING.value
     ).exclude(kind=MessageKind.INFORM.value)
+    lasting = Incident.objects.filter(config_id=OuterRef("config_id"), ended=None)
     deleted = NotificationSetting.objects.filter(config__deleted__lte=now).exclude(secrets=None)
-    return deleted.filter(~Exists(active), ~Exists(due)).update(secrets=None) > 0
+    return deleted.filter(~Exists(active), ~Exists(lasting), ~Exists(due)).update(secrets=None) > 0
 
 
 def _change(change: RecordedChange[AlertConfig], values: Values) -> None:

@@ -80,6 +80,7 @@ from alerting.engine.transition import (
 from alerting.engine.turns import Turn, signals_delete, turn_skip, turn_take
 from alerting.engine.usage_rules import LEAST_COUNTED_SECONDS
 from alerting.incidents.changes import (
+    INCIDENTS,
     AlertChanges,
     AlertEnd,
     NewAlert,
@@ -87,6 +88,7 @@ from alerting.incidents.changes import (
     alerts_change,
     alerts_close_over,
     alerts_open,
+    cancelled_incidents_end,
 )
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import Alert
@@ -140,13 +142,17 @@ class _Work(Enum):
     """Compare the observations of an event or a report with the configurations."""
     CONFIGS = auto()
     """Compare a changed configuration with the current fleet."""
+    CANCELLED = auto()
+    """End the incidents of cancelled alerts."""
 
 
 _ENDS_TURN = frozenset({_Work.FAN_OUT, _Work.VERSIONS})
 """Work after which the turn ends, because it writes many signals or locks many rows."""
-_ALONE = _ENDS_TURN | {_Work.CLUSTERS_LEFT}
+_ALONE = _ENDS_TURN | {_Work.CLUSTERS_LEFT, _Work.CANCELLED}
 """Work that is done for one signal at a time. CLUSTERS_LEFT changes alerts in the database, so the active
 alerts for later signals are read after it."""
+INCIDENTS_AT_ONCE = 10
+"""The cancelled incidents that end together: each can have dozens of messages."""
 
 
 def _work_of(signal: Signal) -> _Work:
@@ -156,6 +162,8 @@ def _work_of(signal: Signal) -> _Work:
         return _Work.VERSIONS
     if signal.kind == SignalKind.CONFIG.value:
         return _Work.CONFIGS
+    if signal.kind == SignalKind.CANCELLED.value:
+        return _Work.CANCELLED
     return _Work.CLUSTERS_LEFT if signal.payload.get("clustersLeft") else _Work.OBSERVATIONS
 
 
@@ -194,8 +202,9 @@ def evaluate_signals(
 
 
 def _evaluate_turn(turn: Turn, now: datetime, old_before: datetime | None, clock: Clock) -> int:
-    if turn.project_is_deleted:
-        return turn.drop_signals() or 1
+    # The receivers that were notified of the alerts of a deleted project are notified of their end.
+    if turn.project_is_deleted and (dropped := turn.drop_signals()):
+        return dropped
     time_slice = TimeSlice(clock, EVALUATION_SECONDS, rows=ROWS_IN_TURN)
     signals, progress = turn.next_signals(), None
     for (work, _), batch in groupby(signals, key=_batch_key):
@@ -295,16 +304,26 @@ def _evaluate_batch(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Eva
             return [first.pk], None
         case _Work.CONFIGS:
             return _compare_configs(batch, now, time_slice)
-        case _Work.CLUSTERS_LEFT:
-            if batch.progress is None:
-                clusters = first.payload["clustersLeft"]
-                if not emptied_clusters_alerts_cancel(
-                    cluster_ids=clusters, at=first.created, limit=ROWS_IN_TURN
-                ):
-                    return [], None  # The next turn cancels more.
+        case _Work.CANCELLED:
+            return _end_cancelled(first, time_slice)
+        case _Work.CLUSTERS_LEFT if batch.progress is None and not emptied_clusters_alerts_cancel(
+            cluster_ids=first.payload["clustersLeft"], at=first.created, limit=ROWS_IN_TURN
+        ):
+            return [], None  # The next turn cancels more.
+        case _Work.CLUSTERS_LEFT | _Work.OBSERVATIONS:
             return _compare_observations(batch, now, time_slice)
-        case _Work.OBSERVATIONS:
-            return _compare_observations(batch, now, time_slice)
+
+
+def _end_cancelled(signal: Signal, time_slice: TimeSlice) -> _Evaluated:
+    """End incidents of cancelled alerts until the time is over. The next turn ends the others."""
+    left: list[str] = signal.payload[INCIDENTS]
+    while left:
+        ending, left = left[:INCIDENTS_AT_ONCE], left[INCIDENTS_AT_ONCE:]
+        cancelled_incidents_end(incidents=ending, at=signal.created)
+        if left and time_slice.is_over():
+            Signal.objects.filter(pk=signal.pk).update(payload={**signal.payload, INCIDENTS: left})
+            return [], None
+    return [signal.pk], None
 
 
 # --- collect --------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from automation.hosts.changes import fleet_purge
 from automation.hosts.store import clusters_emptied, last_of_cluster, last_of_replica_set, replica_set_state
 from automation.models import Agent, Cluster, Host, ReplicaSet
 from automation.reports.rules import LATEST
+from events.choices import SignalKind
 from events.models import Event, Signal
 from events.retention import kept_rows
 from events.targets import target_key
@@ -160,12 +161,13 @@ def _about_clusters(clusters: Sequence[Cluster]) -> QuerySet[Alert]:
 def deleted_project_purge(*, now: datetime) -> bool:
     """Delete one batch of a deleted project's rows, finally the project. Return whether there was a project.
 
-    Workers share the work: each locks another project. Projects with pending notifications wait. Each batch
-    is a transaction, so a crash loses nothing.
+    Workers share the work: each locks another project. Projects with pending notifications, or with cancelled
+    alerts whose messages are not written, wait. Each batch is a transaction, so a crash loses nothing.
     """
     pending = Notification.objects.filter(group_id=OuterRef("id"), status=NotificationStatus.PENDING.value)
-    deleted = Project.with_deleted.filter(~Exists(pending), deleted__isnull=False).order_by("deleted")
-    project = deleted.select_for_update(skip_locked=True).first()
+    ending = Signal.objects.filter(group_id=OuterRef("id"), kind=SignalKind.CANCELLED.value, failed=None)
+    deleted = Project.with_deleted.filter(~Exists(pending), ~Exists(ending), deleted__isnull=False)
+    project = deleted.order_by("deleted").select_for_update(skip_locked=True).first()
     if project is None:
         return False
     if not _purge_batch(project.id):

@@ -15,6 +15,7 @@ from alerting.engine.models import EvaluationTurn
 from alerting.engine.queues import PROJECTS_WITH_SIGNALS
 from alerting.engine.rules import Progress, progress_of
 from alerting.engine.usage_rules import UNIT_SECONDS, minute_of
+from events.choices import SignalKind
 from events.models import Signal
 from opsapi.batches import delete_batch
 from opsapi.sql import execute, fetch_rows
@@ -109,8 +110,12 @@ class Turn:
             EvaluationTurn.objects.filter(group_id=self.group_id or "").update(progress=stored)
 
     def drop_signals(self) -> int:
-        """Delete a batch of the signals without evaluating them, and return their number."""
-        return delete_batch(Signal.objects.filter(group_id=self.group_id), SIGNALS_DROPPED_AT_ONCE)
+        """Delete a batch of the signals without evaluating them, and return their number.
+
+        CANCELLED signals stay.
+        """
+        signals = Signal.objects.filter(group_id=self.group_id).exclude(kind=SignalKind.CANCELLED.value)
+        return delete_batch(signals, SIGNALS_DROPPED_AT_ONCE)
 
 
 def turn_skip(group_id: str | None, *, now: datetime) -> None:

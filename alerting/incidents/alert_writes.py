@@ -94,6 +94,10 @@ def alerts_delete(ids: Collection[str]) -> None:
     Alert.objects.filter(Among("id", ids)).delete()
 
 
+_ABOUT_ALERTS = [SignalKind.CONFIG.value, SignalKind.CANCELLED.value]
+"""The kinds of signals that observe nothing."""
+
+
 def signals_wait(alert: Alert, *, done: Collection[int]) -> bool:
     """Whether a signal from before the end of the alert's delay waits, without the signals `done`.
 
@@ -108,7 +112,7 @@ def signals_wait(alert: Alert, *, done: Collection[int]) -> bool:
         failed=None,
         held_by=None,
     )
-    return waiting.exclude(id__in=done).exclude(kind=SignalKind.CONFIG.value).exists()
+    return waiting.exclude(id__in=done).exclude(kind__in=_ABOUT_ALERTS).exists()
 
 
 def _reporting(alert: Alert) -> QuerySet[Host, str | None]:

@@ -1,5 +1,6 @@
 """The life of alerts, with their events and notifications: start, opening, acknowledgement and end."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -21,12 +22,12 @@ from alerting.incidents.grouping import ends_schedule, openings_schedule
 from alerting.incidents.models import Alert
 from alerting.incidents.rules import Acknowledgement, acknowledged
 from alerting.incidents.store import alert_acknowledgement, current_value, incident_of, of_incident
-from events.choices import DiffType, Work
+from events.choices import DiffType, SignalKind, Work
 from events.diffs import diff
 from events.facts import EventFacts
 from events.log.changes import NewEvent
 from events.models import Signal
-from events.outbox.changes import wake_workers
+from events.outbox.changes import signals_record, wake_workers
 from events.types import EventType, closing_type
 from integrations.choices import MessageKind
 from opsapi.api.catalogue import ErrorCode
@@ -49,8 +50,10 @@ ALERT_FACTS = (
     "sourceTypeName",
 )
 """The facts of its first signal that an alert keeps, under their wire names."""
-CANCELLED_AT_ONCE = 500
-"""About how many alerts are cancelled together: the messages about each can have dozens of receivers."""
+CANCELLED_AT_ONCE = 100
+"""About how many alerts are cancelled together with their messages: each can have dozens of receivers."""
+INCIDENTS = "incidents"
+"""The field of a CANCELLED signal: the ids of incidents."""
 WRITTEN_AT_ONCE = 1_000
 """The most alerts that start or end in one statement: PostgreSQL accepts 65,535 parameters."""
 
@@ -262,12 +265,31 @@ def alerts_delay(*, config_id: str, delay: timedelta) -> None:
 
 @transaction.atomic
 def alerts_cancel(*, alerts: QuerySet[Alert], actor: Actor, now: datetime) -> None:
-    """Cancel the active alerts, because their configuration or target was removed by `actor`."""
+    """Cancel the active alerts, because their configuration or target was removed by `actor`.
+
+    If there are more than about CANCELLED_AT_ONCE, workers end the incidents of the others with their
+    messages, before they evaluate later signals of the project (`cancelled_incidents_end`).
+    """
     active = alerts.filter(status__in=ACTIVE).order_by("id").select_for_update()
     rows = active.values_list("id", "incident_id")  # Locked together.
-    for ids in _by_incident(sorted((incident_id or alert_id, alert_id) for alert_id, incident_id in rows)):
-        ending = Alert.objects.filter(Among("id", ids)).order_by("id")
-        locked_alerts_cancel(alerts=list(ending), actor=actor, now=now)
+    parts = _by_incident(sorted((incident_id or alert_id, alert_id) for alert_id, incident_id in rows))
+    waiting: dict[str, dict[str, None]] = defaultdict(dict)
+    for place, ids in enumerate(parts):
+        ending = list(Alert.objects.filter(Among("id", ids)).order_by("id"))
+        if place == 0:
+            locked_alerts_cancel(alerts=ending, actor=actor, now=now)
+            continue
+        _become_cancelled(ending, actor, now, POSTGRESQL)
+        for alert in ending:
+            if alert.incident_id:
+                waiting[alert.group_id][alert.incident_id] = None
+    payloads = [
+        (group_id, {INCIDENTS: part})
+        for group_id, incidents in waiting.items()
+        for part in batches(list(incidents), CANCELLED_AT_ONCE)
+    ]
+    if payloads:
+        signals_record(kind=SignalKind.CANCELLED, payloads=payloads, now=now)
 
 
 def _by_incident(alerts: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
@@ -289,12 +311,28 @@ def locked_alerts_cancel(
     *, alerts: Sequence[Alert], actor: Actor, now: datetime, ledger: Ledger = POSTGRESQL
 ) -> None:
     """Cancel locked active alerts, as `alerts_cancel`, in the transaction of the caller."""
+    _become_cancelled(alerts, actor, now, ledger)
+    ends = dict.fromkeys((alert.id for alert in alerts), now)
+    ends_schedule(alerts=alerts, at=ends, kind=MessageKind.CANCEL, ledger=ledger)
+
+
+def _become_cancelled(alerts: Sequence[Alert], actor: Actor, now: datetime, ledger: Ledger) -> None:
     ledger.alerts_set_cancelled([alert.id for alert in alerts], now=now)
     were_open = [alert for alert in alerts if alert.status == AlertStatus.OPEN.value]
     events = [(alert.group_id, _event(alert, EventType.ALERT_CANCELLED_AUDIT)) for alert in were_open]
     ledger.events_record(events=events, actor=actor, now=now)
-    ends = dict.fromkeys((alert.id for alert in alerts), now)
-    ends_schedule(alerts=alerts, at=ends, kind=MessageKind.CANCEL, ledger=ledger)
+
+
+def cancelled_incidents_end(*, incidents: Collection[str], at: datetime) -> None:
+    """End incidents whose alerts were cancelled at `at`, and schedule their messages.
+
+    An incident that has other open alerts lasts, and its receivers hear of the change. The caller has the
+    lock of the project.
+    """
+    cancelled = Alert.objects.filter(Among("incident_id", incidents), status=AlertStatus.CANCELLED.value)
+    alerts = list(cancelled.order_by("id"))
+    ends = dict.fromkeys((alert.id for alert in alerts), at)
+    ends_schedule(alerts=alerts, at=ends, kind=MessageKind.CANCEL, ledger=POSTGRESQL)
 
 
 def _outlasted_its_delay(alert: Alert, end: AlertEnd, ledger: Ledger) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from accesslist.models import Project
 from alerting.configs.changes import alert_config_delete, deleted_config_secrets_purge
-from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus
 from opsapi import clock
@@ -103,7 +103,7 @@ def test_a_notification_of_one_setting_does_not_keep_secrets_of_another(
     assert purge()
 
 
-def test_an_active_alert_keeps_them(project: Project) -> None:
+def test_an_active_alert_and_its_incident_keep_them(project: Project) -> None:
     config = make_config(project)
     ingest(project, host_report(reachable=False))
     evaluate()
@@ -111,6 +111,8 @@ def test_an_active_alert_keeps_them(project: Project) -> None:
     Notification.objects.all().delete()
     assert not purge()
     Alert.objects.update(status="CANCELLED")
+    assert not purge()
+    Incident.objects.update(ended=clock.now())
     assert purge()
 
 

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.configs.changes import alert_config_delete, alert_config_update
-from alerting.engine import delivery
+from alerting.engine import delivery, evaluation
 from alerting.engine.claim_rules import AT_ONE_DESTINATION
 from alerting.engine.claims import claim
 from alerting.engine.evaluation import evaluate_signals
@@ -195,13 +195,15 @@ def opened(project: Project, grouping: str) -> AlertConfig:
 
 @each("grouping_of_config", ["NONE", "TOPOLOGY"])
 def test_many_are_cancelled_in_parts(
-    project: Project, most_at_once: list[int], grouping_of_config: str
+    project: Project, most_at_once: list[int], grouping_of_config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = opened(project, grouping_of_config)
     most_at_once.clear()
     alert_config_delete(config=config, actor=SYSTEM, now=START + 9 * MINUTE)
+    assert (most_at_once, statuses(config)) == ([2], ["CANCELLED"] * 5)
+    monkeypatch.setattr(evaluation, "INCIDENTS_AT_ONCE", 2)
+    evaluate(START + 9 * MINUTE)
     assert most_at_once == [2, 2, 1]
-    assert statuses(config) == ["CANCELLED"] * 5
     assert Notification.objects.filter(kind=MessageKind.CANCEL.value).count() == 5
     assert not Incident.objects.filter(ended=None).exists()
 
@@ -216,6 +218,7 @@ def test_the_alerts_of_an_incident_are_cancelled_together(project: Project, most
     Notification.objects.update(status="DELIVERED", delivered=START + 5 * MINUTE)
     most_at_once.clear()
     alert_config_delete(config=config, actor=SYSTEM, now=START + 9 * MINUTE)
+    evaluate(START + 9 * MINUTE)
     assert sum(most_at_once) == 2  # Each incident is notified once.
     assert statuses(config) == ["CANCELLED"] * 4
     assert not Notification.objects.filter(kind=MessageKind.UPDATE).exists()

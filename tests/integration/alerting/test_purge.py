@@ -346,5 +346,7 @@ def test_more_alerts_than_one_statement_takes_are_cancelled(
     monkeypatch.setattr(alerts, "CANCELLED_AT_ONCE", 2)
     delete(project)
     assert statuses(config) == ["CANCELLED"] * 5
+    assert not deleted_project_purge(now=clock.now())
+    evaluate()
     deliver_all()
     assert outside.kinds == [MessageKind.OPEN] * 5 + [MessageKind.CANCEL] * 5
