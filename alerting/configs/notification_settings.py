@@ -18,7 +18,7 @@ from alerting.engine.choices import NotificationStatus
 from alerting.engine.models import Notification
 from alerting.engine.schedule import notifications_drop
 from alerting.incidents.choices import ACTIVE
-from alerting.incidents.models import Alert
+from alerting.incidents.models import Alert, Incident
 from alerting.reasons import NotificationReason
 from integrations.choices import ENDS
 from opsapi.batches import ROWS_AT_ONCE, delete_batch
@@ -66,8 +66,10 @@ def setting_built(*, config: AlertConfig, values: Values) -> NotificationSetting
 def removed_settings_purge() -> bool:
     """Delete a batch of removed settings that no notification needs; return whether there were any."""
     active = Alert.objects.filter(config_id=OuterRef("config_id"), status__in=ACTIVE)
+    lasting = Incident.objects.filter(config_id=OuterRef("config_id"), ended=None)
     due = Notification.objects.filter(setting_id=OuterRef("id"), status=NotificationStatus.PENDING.value)
-    removed = NotificationSetting.with_removed.filter(~Exists(active), ~Exists(due), removed=True)
+    unneeded = ~Exists(active) & ~Exists(lasting) & ~Exists(due)
+    removed = NotificationSetting.with_removed.filter(unneeded, removed=True)
     return delete_batch(removed, ROWS_AT_ONCE) > 0
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from alerting.configs.choices import Grouping
 from alerting.configs.models import AlertConfig, NotificationSetting
@@ -546,7 +546,9 @@ def _ungroup(
 
 def incidents_grouped(config_id: str) -> list[str]:
     """Return the ids of the open incidents of a configuration that group alerts, in their order."""
-    lasting = Incident.objects.filter(GROUPED, config_id=config_id, ended=None)
+    # The incident of cancelled alerts ends when a worker writes its messages.
+    is_open = Exists(Alert.objects.filter(incident_id=OuterRef("id"), status=AlertStatus.OPEN.value))
+    lasting = Incident.objects.filter(GROUPED, is_open, config_id=config_id, ended=None)
     return list(lasting.order_by("id").values_list("id", flat=True))
 
 

@@ -13,20 +13,22 @@ from accesslist.models import Project
 from alerting.configs.changes import (
     alert_config_delete,
     alert_config_set_enabled,
+    alert_config_update,
     deleted_config_secrets_purge,
 )
+from alerting.configs.notification_settings import removed_settings_purge
 from alerting.engine import evaluation
 from alerting.engine.evaluation import evaluate_signals
 from alerting.incidents import changes
 from alerting.incidents.changes import alerts_cancel, cancelled_incidents_end
 from alerting.incidents.choices import AlertStatus
-from alerting.models import Alert, AlertConfig, Incident, NotificationSetting
+from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
 from events.choices import SignalKind
 from events.models import Event, Signal
 from integrations.choices import MessageKind
 from opsapi.api.principal import SYSTEM
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import WEBHOOK, make_config
+from tests.factories.alerting import WEBHOOK, by_column, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
 
@@ -44,9 +46,9 @@ def _few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "INCIDENTS_AT_ONCE", 1)
 
 
-def alerting(project: Project, hosts: int, *, grouping: str = "NONE") -> AlertConfig:
+def alerting(project: Project, hosts: int) -> AlertConfig:
     """A configuration with an open alert for each host; all receivers were notified."""
-    config = make_config(project, notifications=RECEIVERS, grouping=grouping)
+    config = make_config(project, notifications=RECEIVERS)
     ingest(project, *(host_report(f"db{number}", reachable=False) for number in range(hosts)), now=START)
     evaluate(START)
     deliver_all(START)
@@ -185,6 +187,37 @@ def test_the_secrets_of_a_deleted_configuration_stay_until_the_ends_are_delivere
     assert len(ends(outside)) == 3 * len(RECEIVERS)
     assert deleted_config_secrets_purge(now=START + 2 * MINUTE)
     assert not NotificationSetting.with_removed.filter(config_id=config.id).exclude(secrets=None).exists()
+
+
+def test_receivers_that_the_same_request_removes_get_the_ends(project: Project, outside: Outside) -> None:
+    config = alerting(project, 4)
+    changed = {"enabled": False, **by_column({"notifications": [WEBHOOK]})}
+    alert_config_update(config=config, read=lambda _: changed, actor=SYSTEM, now=START + MINUTE)
+    deliver_all(START + MINUTE)
+    assert not removed_settings_purge()
+    evaluate(START + MINUTE)
+    deliver_all(START + MINUTE)
+    assert len(ends(outside)) == 4 * len(RECEIVERS)
+    assert removed_settings_purge()
+
+
+def test_an_incident_of_cancelled_alerts_is_not_notified_when_grouping_is_turned_off(
+    project: Project, outside: Outside
+) -> None:
+    config = make_config(project, notifications=RECEIVERS, grouping="TOPOLOGY")
+    for number in range(5):  # They have nothing in common.
+        ingest(project, host_report(f"db{number}", reachable=False), now=START + number * MINUTE)
+        evaluate(START + number * MINUTE)
+    deliver_all(START + 5 * MINUTE)
+    assert Incident.objects.filter(config_id=config.id).count() == 5
+    alert_config_set_enabled(config=config, enabled=False, actor=SYSTEM, now=START + 6 * MINUTE)
+    now = START + 7 * MINUTE
+    alert_config_update(config=config, read=lambda _: {"grouping": "NONE"}, actor=SYSTEM, now=now)
+    assert not Notification.objects.filter(part="UNGROUPED").exists()
+    evaluate(START + 8 * MINUTE)
+    deliver_all(START + 8 * MINUTE)
+    assert len(ends(outside)) == len(set(ends(outside))) == 5 * len(RECEIVERS)
+    assert not Incident.objects.filter(ended=None).exists()
 
 
 def test_a_request_takes_as_many_statements_for_each_part_whatever_the_receivers(project: Project) -> None:
