@@ -95,10 +95,10 @@ def watch_only(server: DebianServer, *sources: MetricQuery, **options: Any) -> I
         yield host
 
 
-def share_of_connections(host: PostgresHost) -> float:
-    """The percentage of the connections that are in use, for a single connection."""
+def connections_in_use(host: PostgresHost) -> tuple[float, float]:
+    """The number of connections, and their percentage. Connections that just ended can still be counted."""
     found = {sample.metric: sample.number for sample in host.poll().samples}
-    return found["CONNECTIONS_PERCENT"] / found["CONNECTIONS"]
+    return found["CONNECTIONS"], found["CONNECTIONS_PERCENT"]
 
 
 def source(section: str) -> MetricQuery:
@@ -282,17 +282,16 @@ def test_a_function_that_a_service_lacks_loses_its_own_metric_only(pair: Pair) -
 def test_connections_that_a_service_reserves_are_not_of_ordinary_clients(pair: Pair) -> None:
     primary, _ = pair
     with watch_only(primary, source("pg_stat_activity")) as host:
-        before = share_of_connections(host)
+        number, before = connections_in_use(host)
         setting = "rds.rds_superuser_reserved_connections"
         primary.ask(f"ALTER ROLE {MONITOR} SET {setting} = 27")
         try:
             host.close()
-            after = share_of_connections(host)
+            number_after, after = connections_in_use(host)
         finally:
             primary.ask(f"ALTER ROLE {MONITOR} RESET {setting}")
     # 50 connections without 3 of superusers: 47, then 20.
-    connections = round(before * 47 / 100)
-    assert (before, after) == (rounded(connections / 47 * 100), rounded(connections / 20 * 100))
+    assert (before, after) == (rounded(number / 47 * 100), rounded(number_after / 20 * 100))
 
 
 def test_a_statement_that_takes_too_long_loses_its_own_metrics_only(pair: Pair) -> None:
