@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 from django.db import transaction
 from django.db.models import Model
 
+from accesslist.hooks import change_recorded
 from accesslist.locks import (
     actor_lock_in_turn,
     actor_lock_shared,
@@ -93,6 +94,8 @@ class RecordedAct:
         events_record(
             events=events, actor=self.actor, now=self.now, group_id=here.group_id, org_id=here.org_id
         )
+        if here.group_id is not None:
+            change_recorded.send(sender=type(self), group_id=here.group_id, events=events)
 
     def change(self, of: "Tracked[Row]", row: Row) -> "RecordedChange[Row]":
         """Begin the change of a row that is locked already; the caller records it."""

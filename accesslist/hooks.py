@@ -8,6 +8,9 @@ group_created = Signal()
 group_retagging = Signal()
 """Sent before the tags of a project may change, with `project` (not yet locked), `tags`, `actor`, `now`."""
 
+change_recorded = Signal()
+"""Sent with `group_id` and the `events` of a change in a project, after they are recorded."""
+
 group_deleting = Signal()
 """Sent with `project` (the row, not yet locked), `actor` and `now`."""
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from django.apps import AppConfig
 
+from accesslist.hooks import change_recorded
 from automation.agents.rules import Detection, detection_words
 from automation.metrics import recorded_metric
 from automation.quantities import recorded_quantity
@@ -23,7 +24,9 @@ class AutomationConfig(AppConfig):
         from automation.measurements.moving import fleet_metrics  # noqa: PLC0415
         from automation.panels import fleet_widgets  # noqa: PLC0415
         from automation.reports.console import limit_notices  # noqa: PLC0415 - see above
+        from automation.reports.growth import change_counted  # noqa: PLC0415
 
+        change_recorded.connect(change_counted)
         self.metrics = [fleet_metrics]
         self.chart_notes = [changes_of_hosts]
         self.overview = [fleet_widgets]

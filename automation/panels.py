@@ -1,6 +1,6 @@
 """Panels of the fleet on the start page of the console."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from django.template.defaultfilters import filesizeformat
@@ -24,6 +24,7 @@ from automation.hosts.store import (
     hosts_down,
     hosts_without_data,
 )
+from automation.reports.growth import StoredKind
 from automation.reports.store import DAYS, DatabaseDisk, database_disk, projects_growth
 from automation.turns.console import SET_WIZARD
 from opsapi.api.principal import VisibleScope
@@ -82,25 +83,35 @@ def _growth(visible_scope: VisibleScope, disk: DatabaseDisk | None, now: datetim
         name="growth",
         rank=80,
         is_counted=False,
-        title="Growth by reports",
+        is_wide=True,
+        title="Growth",
         unit="projects growing",
-        headers=["Project", "Today (UTC)", f"A day, mean of {DAYS} days"],
+        headers=["Project", "Today (UTC)", f"A day, mean of {DAYS} days", *_KINDS.values()],
         rows=[
             [
                 Cell(project.name, page_url_of("accesslist.project", project.group_id)),
                 Cell(_bytes(project.today)),
                 Cell(_bytes(project.mean)),
+                *(Cell(_bytes(project.means[kind])) for kind in _KINDS),
             ]
             for project in projects
         ],
         count=count,
         url=list_url(Project),
-        empty=f"No growth was counted in the last {DAYS} days. Reports are counted up to ten minutes late."
-        " Here is the approximate size of the events and measurements of each project's reports.",
+        empty=f"No growth was counted in the last {DAYS} days. It is counted up to ten minutes late."
+        " Here is the approximate size of what each project stores: the events and measurements of its"
+        " reports, its alerts, their messages, and changes by users and keys.",
         facts=[Cell(free), Cell("Retention", reverse("retention"))] if visible_scope.everything else (),
     )
 
 
+_KINDS: Mapping[StoredKind, str] = {
+    StoredKind.REPORTS: "Of it reports",
+    StoredKind.ALERTS: "Alerts",
+    StoredKind.MESSAGES: "Messages",
+    StoredKind.CHANGES: "Changes",
+}
+"""The columns of the means by kind."""
 _UNKNOWN_DISK = "Free disk space: unknown"
 
 

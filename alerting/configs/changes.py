@@ -17,6 +17,7 @@ from django.db.models import Exists, OuterRef
 from accesslist.changes import RecordedChange, Tracked, changing
 from accesslist.locks import scope_lock_shared
 from accesslist.models import Project
+from accesslist.throttles import hit
 from alerting.configs.choices import GROUP_WAIT_SEC, Grouping, PeopleType
 from alerting.configs.coverage import columns_differ, config_alerts_cancel, config_evaluate, coverage_follow
 from alerting.configs.locks import configs_lock
@@ -39,6 +40,7 @@ from integrations.redaction import Secrets, replaced_alike
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.api.principal import Actor
+from opsapi.batches import delete_batch
 from opsapi.roles import Scope
 
 Facts = Mapping[str, Any]
@@ -203,6 +205,28 @@ def deleted_config_secrets_purge(*, now: datetime) -> bool:
     lasting = Incident.objects.filter(config_id=OuterRef("config_id"), ended=None)
     deleted = NotificationSetting.objects.filter(config__deleted__lte=now).exclude(secrets=None)
     return deleted.filter(~Exists(active), ~Exists(lasting), ~Exists(due)).update(secrets=None) > 0
+
+
+DELETED_KEPT = timedelta(days=30)
+"""How long a deleted configuration is kept at least."""
+PURGE_EVERY = timedelta(minutes=10)
+PURGED_AT_ONCE = 1_000
+
+
+def deleted_configs_purge(*, now: datetime) -> bool:
+    """Delete a batch of the configurations that were deleted DELETED_KEPT ago and that nothing refers to.
+
+    Alerts refer to their configuration, and one-shot notifications to its settings: they show who may read
+    them. The search looks at all deleted configurations, so one worker does it once in PURGE_EVERY. Return
+    whether there were any.
+    """
+    if hit("deleted configurations", limit=1, window=PURGE_EVERY, now=now).wait is not None:
+        return False
+    alerts = Alert.objects.filter(config_id=OuterRef("id"))
+    one_shots = Notification.objects.filter(setting_id=OuterRef("id"), event_id__isnull=False)
+    needed = NotificationSetting.with_removed.filter(Exists(one_shots), config_id=OuterRef("id"))
+    old = AlertConfig.objects.filter(~Exists(alerts), ~Exists(needed), deleted__lt=now - DELETED_KEPT)
+    return delete_batch(old, PURGED_AT_ONCE, first=("deleted",)) > 0
 
 
 def _change(change: RecordedChange[AlertConfig], values: Values) -> None:

@@ -27,7 +27,8 @@ class AlertConfig(models.Model):
     if there are any, or the projects of `group_ids`.
 
     A deleted configuration keeps its row, hidden: receivers that were notified of its alerts are still
-    notified of their end.
+    notified of their end. The row is deleted after a month, when nothing refers to it
+    (`configs.changes.deleted_configs_purge`).
     """
 
     id = PrimaryIdField()

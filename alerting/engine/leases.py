@@ -11,6 +11,7 @@ from django.db.models import F, Q, QuerySet
 from alerting.engine.choices import NotificationStatus
 from alerting.engine.models import Notification, NotificationAttempt, WorkerHeartbeat
 from alerting.reasons import AttemptFailure
+from automation.reports.growth import ATTEMPT_OCTETS, StoredKind, rows_counted
 from integrations.channels.outcome import RETRIES_LAST
 from integrations.choices import DeliveryStatus
 from opsapi.clock import AHEAD
@@ -195,6 +196,7 @@ def attempts_record(results: Sequence[tuple[Notification, AttemptResult, TriedAt
         "reasons": [tried.reason for *_, tried in results],
     }
     recorded = set(fetch_rows(_RECORD, columns))
+    rows_counted(StoredKind.MESSAGES, (notification.group_id for notification, *_ in results), ATTEMPT_OCTETS)
     return [(notification.id, notification.lease_token) in recorded for notification, *_ in results]
 
 

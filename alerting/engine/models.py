@@ -176,6 +176,10 @@ class Notification(models.Model):
             ),
             # Notifications of an event that opens no alert.
             models.Index(fields=["event_id"], name="notification_event", condition=Q(event_id__isnull=False)),
+            # Whether a setting has notifications of events.
+            models.Index(
+                fields=["setting_id"], name="notification_event_setting", condition=Q(event_id__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -28,6 +28,7 @@ from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert
 from alerting.incidents.store import IncidentState, IncidentView
 from alerting.reasons import HOLDING_BACK, NotificationReason
+from automation.reports.growth import MESSAGE_OCTETS, StoredKind, rows_counted
 from events.choices import Work
 from events.outbox.changes import wake_workers
 from integrations.channels import CHANNELS
@@ -189,6 +190,7 @@ def notifications_insert(rows: Iterable[Notification], *, wakes: bool = True) ->
     """
     for batch in batches(filter(is_sent, rows), _ROWS_AT_ONCE):
         execute(_INSERT, {name: [_stored(row, name) for row in batch] for name in _COLUMNS})
+        rows_counted(StoredKind.MESSAGES, (row.group_id for row in batch), MESSAGE_OCTETS)
         if wakes:
             wake_workers(Work.MESSAGES)
 

@@ -27,7 +27,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from accesslist.purge import expired_rows_purge
-from alerting.configs.changes import deleted_config_secrets_purge
+from alerting.configs.changes import deleted_config_secrets_purge, deleted_configs_purge
 from alerting.configs.coverage import second_factors_sweep
 from alerting.configs.notification_settings import removed_settings_purge
 from alerting.destinations.changes import destinations_trim
@@ -530,6 +530,7 @@ def _steps_of_house(now: datetime, *, with_history: bool) -> Iterator[Callable[[
     if with_history:
         yield partial(measurements_trim, now=now)
         yield partial(alerts_trim, now=now)
+        yield partial(deleted_configs_purge, now=now)
         yield partial(events_trim, now=now)
     yield partial(failed_signals_trim, now=now)
     yield event_counts_merge

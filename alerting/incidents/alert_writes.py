@@ -10,6 +10,7 @@ from alerting.engine.ledger import AlertClosing
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert
 from automation.models import Host
+from automation.reports.growth import ALERT_OCTETS, StoredKind, rows_counted
 from events.choices import SignalKind
 from events.models import Signal
 from opsapi.fields import Among
@@ -42,7 +43,10 @@ def alerts_start(alerts: Sequence[Alert]) -> set[str]:
     """
     Alert.objects.bulk_create(alerts, ignore_conflicts=True)
     rows = Alert.objects.filter(Among("id", [alert.id for alert in alerts]))
-    return set(rows.values_list("id", flat=True))
+    exist = set(rows.values_list("id", flat=True))
+    begun = (alert.group_id for alert in alerts if alert.id in exist)
+    rows_counted(StoredKind.ALERTS, begun, ALERT_OCTETS)
+    return exist
 
 
 def alerts_lock(ids: Collection[str]) -> list[Alert]:

@@ -50,7 +50,7 @@ class ReachedLimit(models.Model):
 
 
 class StoredDay(models.Model):
-    """About how many bytes the reports of a project stored on a UTC day (`automation.reports.growth`)."""
+    """About how many bytes a project stored on a UTC day, by kind (`automation.reports.growth`)."""
 
     id = models.BigAutoField(primary_key=True)
     # Not indexed: the index of the constraint starts with the project.
@@ -62,7 +62,10 @@ class StoredDay(models.Model):
         db_index=False,
     )
     day = models.DateField()
-    octets = models.BigIntegerField()
+    octets = models.BigIntegerField(help_text="Of reports, turns and publications.")
+    alert_octets = models.BigIntegerField(default=0, db_default=0)
+    message_octets = models.BigIntegerField(default=0, db_default=0)
+    change_octets = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(name="stored_day_once", fields=["group", "day"])]

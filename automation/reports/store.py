@@ -1,14 +1,18 @@
-"""The limits that reports reached, and how much reports store."""
+"""The limits that reports reached, and how much projects store."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import reduce
+from operator import add
+from typing import Any
 
 from django.conf import settings
-from django.db.models import Q, Sum
+from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce
 
+from automation.reports.growth import StoredKind
 from automation.reports.models import ReachedLimit, StoredDay
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import AHEAD
@@ -40,12 +44,16 @@ LOW = 0.2
 
 @dataclass(frozen=True, slots=True)
 class ProjectGrowth:
-    """The bytes that a project stored today (UTC), and the mean of a day of the last DAYS."""
+    """The bytes that a project stored today (UTC), and the mean of a day of the last DAYS, also by kind."""
 
     group_id: str
     name: str
     today: int
     mean: float
+    means: Mapping[StoredKind, float]
+
+
+_TOTAL = reduce(add, (F(kind.value) for kind in StoredKind))
 
 
 def projects_growth(visible_scope: VisibleScope, now: datetime) -> tuple[Sequence[ProjectGrowth], int]:
@@ -55,27 +63,28 @@ def projects_growth(visible_scope: VisibleScope, now: datetime) -> tuple[Sequenc
     """
     today = now.astimezone(UTC).date()
     days = in_visible_scope(StoredDay.objects.filter(group__deleted=None), visible_scope)
-    recent = days.filter(day__gte=today - timedelta(days=DAYS), day__lte=today, octets__gt=0)
+    recent = days.annotate(total=_TOTAL).filter(
+        day__gte=today - timedelta(days=DAYS), day__lte=today, total__gt=0
+    )
+    before = Q(day__lt=today)
     largest = (
         recent.values("group_id", "group__name", "group__created")
         .annotate(
-            today=Coalesce(Sum("octets", filter=Q(day=today)), 0),
-            before=Coalesce(Sum("octets", filter=Q(day__lt=today)), 0),
-            total=Sum("octets"),
+            today=Coalesce(Sum("total", filter=Q(day=today)), 0),
+            all_days=Sum("total"),
+            **{f"mean_{kind}": Coalesce(Sum(kind.value, filter=before), 0) for kind in StoredKind},
         )
-        .order_by("-total", "group_id")
+        .order_by("-all_days", "group_id")
     )
-    rows = [
-        ProjectGrowth(
-            row["group_id"],
-            row["group__name"],
-            row["today"],
-            row["before"] / _days_since(row["group__created"], today),
-        )
-        for row in largest[:MOST_SHOWN]
-    ]
+    rows = [_growth(row, today) for row in largest[:MOST_SHOWN]]
     is_whole = len(rows) < MOST_SHOWN
     return rows, len(rows) if is_whole else bounded_count(recent.values("group_id").distinct())
+
+
+def _growth(row: Mapping[str, Any], today: date) -> ProjectGrowth:
+    days = _days_since(row["group__created"], today)
+    means = {kind: row[f"mean_{kind}"] / days for kind in StoredKind}
+    return ProjectGrowth(row["group_id"], row["group__name"], row["today"], sum(means.values()), means)
 
 
 def _days_since(created: datetime, today: date) -> int:

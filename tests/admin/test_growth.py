@@ -45,6 +45,22 @@ def test_it_shows_today_and_the_mean_of_a_week(project: Project, console: Client
     assert f"{project.name} 3.0 MB 2.0 MB" in panel(console)
 
 
+def test_it_shows_the_mean_of_each_kind(project: Project, console: Client) -> None:
+    Project.objects.update(created=clock.now() - timedelta(days=30))
+    yesterday = clock.now().astimezone(UTC).date() - timedelta(days=1)
+    kinds = {"octets": 7, "alert_octets": 14, "message_octets": 21, "change_octets": 28}
+    StoredDay.objects.create(
+        group=project, day=yesterday, **{name: number * 2**20 for name, number in kinds.items()}
+    )
+    assert f"{project.name} 0 bytes 10.0 MB 1.0 MB 2.0 MB 3.0 MB 4.0 MB" in panel(console)
+
+
+def test_a_project_without_reports_is_shown(project: Project, console: Client) -> None:
+    today = clock.now().astimezone(UTC).date()
+    StoredDay.objects.create(group=project, day=today, octets=0, change_octets=2**20)
+    assert f"{project.name} 1.0 MB" in panel(console)
+
+
 def test_a_new_project_has_a_mean_of_its_own_days(project: Project, console: Client) -> None:
     Project.objects.update(created=clock.now() - timedelta(days=2))
     store(project, d1=2 * 2**20, d2=2 * 2**20)
